@@ -2,6 +2,7 @@
 private data.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from privmax.errors import PrivmaxError, explain_install
@@ -12,25 +13,32 @@ from privmax.learning.classes.linear import LinearGrid
 from privmax.learning.classes.stumps import Stumps
 from privmax.learning.classes.trees import Trees
 from privmax.learning.models import select_model
+from privmax.learning.schema import Category, Number, Schema
 
 if TYPE_CHECKING:
+    from privmax.learning.additive.estimator import PrivateGAM
     from privmax.learning.estimator import PrivateERM
+
+_ESTIMATORS = {
+    "PrivateERM": "privmax.learning.estimator",
+    "PrivateGAM": "privmax.learning.additive.estimator",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """`PrivateERM` is loaded when it is first named, as it needs scikit-learn."""
-    if name != "PrivateERM":
+    """Estimators are loaded when they are first named, as they need scikit-learn."""
+    if name not in _ESTIMATORS:
         raise AttributeError(f"module 'privmax.learning' has no attribute {name!r}")
     try:
-        from privmax.learning.estimator import PrivateERM
+        return getattr(import_module(_ESTIMATORS[name]), name)
     except ModuleNotFoundError as missing:
         if missing.name is None or not missing.name.startswith("sklearn"):
             raise
-        raise PrivmaxError("PrivateERM needs scikit-learn. " + explain_install("learn")) from None
-    return PrivateERM
+        raise PrivmaxError(f"{name} needs scikit-learn. " + explain_install("learn")) from None
 
 
 __all__ = [
+    "Category",
     "Conjunctions",
     "Counts",
     "Disjunctions",
@@ -38,7 +46,10 @@ __all__ = [
     "Hypothesis",
     "HypothesisClass",
     "LinearGrid",
+    "Number",
     "PrivateERM",
+    "PrivateGAM",
+    "Schema",
     "Scores",
     "Shape",
     "Stumps",
