@@ -8,9 +8,12 @@ e-private and of range r, cost at most
     range           k·(y − 1 − ln y) + r·√(k·ln(1/δ)/2),  y = r/(e^r − 1)
     concentration   the least over α > 1 of  ρα + ln(1/(αδ))/(α − 1) + ln(1 − 1/α),  ρ = k·r²/8
 
+A release that is ρ-zCDP costs the third, too, whatever it is: `epsilon_of_rho` and `largest_rho`
+go from one to the other.
+
 Proof:      docs/proofs/composition.md
 Reference:  Durfee & Rogers, NeurIPS 2019; Dong, Durfee & Rogers, ICML 2020; Cesar & Rogers, ALT
-            2021; Canonne, Kamath & Steinke, NeurIPS 2020
+            2021; Canonne, Kamath & Steinke, NeurIPS 2020; Bun & Steinke, TCC 2016
 """
 
 from __future__ import annotations
@@ -21,11 +24,26 @@ from functools import lru_cache
 
 from flint import arb
 
-from privmax.noise.balls import START, ball, precision
-from privmax.numbers import Number, open_probability, positive, probability, whole
+from privmax.noise.balls import START, above, ball, below, precision
+from privmax.numbers import (
+    Number,
+    nonnegative,
+    open_probability,
+    positive,
+    probability,
+    whole,
+)
 
 STEPS = 1 << 20
 """`per_round` answers in multiples of epsilon / (k·STEPS)."""
+
+_FINE = 1 << 30
+"""`largest_rho` is found to one part in so many."""
+
+_MOST = 1 << 40
+"""The largest ρ for which an order is sought."""
+
+_SLACK = "Zero-concentrated privacy has an epsilon only beside a delta above 0, for example 1e-6."
 
 
 def price_by_range(rounds: int, span: Fraction, delta: Fraction) -> arb:
@@ -128,6 +146,89 @@ def per_round(epsilon: Number, delta: Number, rounds: int, *, bounded_range: boo
         middle = (low + high) // 2
         low, high = (middle, high) if affordable(middle) else (low, middle)
     return low * unit
+
+
+def epsilon_of_rho(rho: Number, delta: Number) -> Fraction:
+    """Return the epsilon that a ρ-zCDP release has at a delta, rounded up.
+
+    Args:
+        rho: Of all that is released together: ρ adds up, also over adaptive releases.
+        delta: Above 0 and below 1.
+
+    Raises:
+        ParameterError: A number is out of bounds.
+
+    Examples:
+        >>> cost = epsilon_of_rho("0.1", "1e-6")
+        >>> round(float(cost), 4)
+        2.1419
+        >>> epsilon_of_rho(0, "1e-6")
+        Fraction(0, 1)
+    """
+    total, slack = nonnegative("rho", rho), open_probability("delta", delta, _SLACK)
+    if not total:
+        return total
+    with precision(START):
+        wide = ball(total) + 2 * (ball(total) * -ball(slack).log()).sqrt()
+        if total > _MOST:  # where the order could not be chosen in floats
+            return _round_up(wide)
+        # A round of range 1 has ρ = 1/8: so many of them, a fraction too, have this one.
+        tight = price_by_concentration(8 * total, Fraction(1), slack)
+        return _round_up(min(tight, wide, key=lambda cost: cost.upper()))
+
+
+@lru_cache(maxsize=1024)
+def largest_rho(epsilon: Number, delta: Number) -> Fraction:
+    """Return the largest ρ whose cost fits an epsilon and a delta, rounded down.
+
+    Args:
+        epsilon: What all may cost, with `delta`.
+        delta: Above 0 and below 1.
+
+    Raises:
+        ParameterError: A number is out of bounds.
+
+    Examples:
+        >>> rho = largest_rho(1, "1e-6")
+        >>> round(float(rho), 5)
+        0.02436
+        >>> epsilon_of_rho(rho, "1e-6") <= 1
+        True
+    """
+    total, slack = positive("epsilon", epsilon), open_probability("delta", delta, _SLACK)
+    with precision(START):
+        log = -ball(slack).log()
+        # Where ρ + 2√(ρ·ln(1/δ)) is epsilon: never too large, and at most a few times too small.
+        start = (ball(total) / ((log + ball(total)).sqrt() + log.sqrt())) ** 2
+        unit = _round_down(start) / _FINE
+
+    def affordable(steps: int) -> bool:
+        return epsilon_of_rho(steps * unit, slack) <= total
+
+    low = _FINE - (_FINE >> 20)  # so that rounding up the cost of ρ does not matter
+    high = 2 * _FINE
+    while affordable(high):  # ends: the cost grows with ρ beyond all bounds
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if affordable(middle) else (low, middle)
+    return low * unit
+
+
+def _round_up(cost: arb) -> Fraction:
+    """The next multiple of 2^-64 above a cost, or of a smaller power if the cost is small."""
+    bits = 64
+    while above(cost * arb((1, bits))) in range(1, _FINE):
+        bits += 64
+    return Fraction(max(above(cost * arb((1, bits))), 0), 1 << bits)
+
+
+def _round_down(number: arb) -> Fraction:
+    """The same below a number above 0."""
+    bits = 64
+    while below(number * arb((1, bits))) < _FINE:
+        bits += 64
+    return Fraction(below(number * arb((1, bits))), 1 << bits)
 
 
 def _order(rho: float, delta: float) -> Fraction:

@@ -105,3 +105,80 @@ def test_rounds_of_unknown_range_are_twice_as_dear():
 def test_bad_arguments_are_named(arguments, name):
     with pytest.raises(ParameterError, match=name):
         composition.per_round(*arguments, bounded_range=True)
+
+
+def gaussian_delta(variance, shift, epsilon):
+    """Exact delta at epsilon of discrete Gaussian noise on a count that moves by `shift`."""
+    reach = 40 * (math.isqrt(variance) + 1) + shift
+    weight = {k: math.exp(-(k**2) / (2 * variance)) for k in range(-reach, reach + shift + 1)}
+    total = math.fsum(weight.values())
+    losses = {k: ((k - shift) ** 2 - k**2) / (2 * variance) for k in range(-reach, reach + 1)}
+    return math.fsum(
+        weight[k] / total * -math.expm1(epsilon - loss)
+        for k, loss in losses.items()
+        if loss > epsilon
+    )
+
+
+@pytest.mark.parametrize("variance", [1, 2, 10, 400])
+@pytest.mark.parametrize("shift", [1, 3])
+@pytest.mark.parametrize("delta", [MILLIONTH, Fraction(1, 100)])
+def test_a_discrete_gaussian_stays_within_the_cost_of_its_rho(variance, shift, delta):
+    rho = Fraction(shift**2, 2 * variance)
+    epsilon = float(composition.epsilon_of_rho(rho, delta))
+    assert gaussian_delta(variance, shift, epsilon) <= delta
+    if delta == MILLIONTH:  # where the conversion loses little
+        assert gaussian_delta(variance, shift, 0.75 * epsilon) > delta
+
+
+@pytest.mark.parametrize("delta", ["1e-12", "1e-6", "0.01", "0.5"])
+def test_rho_and_epsilon_are_inverse_and_rise(delta):
+    epsilons = [Fraction(1, 10**9), Fraction(1, 100), 1, Fraction(7, 3), 20, 1000]
+    rhos = [composition.largest_rho(epsilon, delta) for epsilon in epsilons]
+    assert rhos == sorted(set(rhos))
+    for epsilon, rho in zip(epsilons, rhos, strict=True):
+        cost = composition.epsilon_of_rho(rho, delta)
+        assert cost <= epsilon
+        assert composition.epsilon_of_rho(rho * (1 + Fraction(1, 10**6)), delta) > epsilon
+
+
+def test_costs_of_rho_are_those_of_rounds_of_a_range():
+    for rounds, span in ((1, Fraction(1, 10)), (100, Fraction(1, 10)), (3, Fraction(2))):
+        with precision(200):
+            cost = composition.price_by_concentration(rounds, span, MILLIONTH).mid()
+        epsilon = composition.epsilon_of_rho(rounds * span**2 / 8, MILLIONTH)
+        assert epsilon == pytest.approx(float(cost), rel=1e-12)
+
+
+def test_extreme_rhos_and_deltas_have_a_cost():
+    tiny = Fraction(1, 10**40)
+    assert 0 < composition.epsilon_of_rho(tiny, MILLIONTH**6) < Fraction(1, 10**8)
+    assert 2**60 < composition.epsilon_of_rho(2**60, MILLIONTH) < 2**61
+    assert composition.epsilon_of_rho(1, Fraction(1, 10**500)) > 40
+    assert composition.epsilon_of_rho(tiny, MILLIONTH) == 0  # a distance of less than delta
+    assert composition.largest_rho(2**60, MILLIONTH) > 2**59
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda: composition.epsilon_of_rho(-1, "1e-6"), "rho=-1"),
+        (lambda: composition.epsilon_of_rho("x", "1e-6"), "rho='x'"),
+        (lambda: composition.epsilon_of_rho(1, 0), "delta=0 .* beside a delta above 0"),
+        (lambda: composition.epsilon_of_rho(1, 1), "delta=1"),
+        (lambda: composition.largest_rho(0, "1e-6"), "epsilon=0"),
+        (lambda: composition.largest_rho(1, 0), "delta=0 .* beside a delta above 0"),
+    ],
+)
+def test_bad_rhos_are_named(call, name):
+    with pytest.raises(ParameterError, match=name):
+        call()
+
+
+def test_costs_of_rho_agree_with_dp_accounting():
+    accountant = pytest.importorskip("dp_accounting.rdp.rdp_privacy_accountant")
+    for rho in (0.001, 0.1, 3):
+        orders = [1 + 10 ** (power / 200) for power in range(-400, 1000)]
+        theirs, _ = accountant.compute_epsilon(orders, [rho * order for order in orders], 1e-6)
+        ours = float(composition.epsilon_of_rho(rho, "1e-6"))
+        assert theirs * (1 - 1e-4) <= ours <= theirs * (1 + 1e-9)

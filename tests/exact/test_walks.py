@@ -147,6 +147,19 @@ def test_bulk_geometric(x):
     assert brackets(lambda coins: int(bulk.geometric(x, 1, coins)[0]), law, 16, 0.05)
 
 
+def gaussian_law(variance, reach):
+    weights = {k: math.exp(-(k**2) / (2 * variance)) for k in range(-reach, reach + 1)}
+    total = math.fsum(weights.values())
+    return {k: weight / total for k, weight in weights.items()}
+
+
+@pytest.mark.parametrize("variance", [Fraction(1, 3), Fraction(5, 2)])
+def test_bulk_discrete_gaussian(variance):
+    """Sixteen bits leave one number but where a cut of the table lies between them."""
+    law = gaussian_law(float(variance), 60)
+    agree(lambda coins: int(bulk.discrete_gaussian(variance, 1, coins)[0]), law, 16, 0.001)
+
+
 OPEN = Profile([(3, 1), (2, 2)])
 
 

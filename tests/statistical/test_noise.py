@@ -14,6 +14,7 @@ import pytest
 from scipy import stats
 
 from privmax.noise import bulk, samplers
+from privmax.noise.blocks import Blocks
 from privmax.testing import SeededCoins
 
 ALPHA = 1e-4
@@ -90,6 +91,42 @@ def test_scalar_discrete_gaussian(variance):
     assert fits(draws, gaussian_law(variance))
     assert not fits(draws, gaussian_law(variance * Fraction(9, 10)))
     assert not fits(draws, gaussian_law(variance * Fraction(11, 10)))
+
+
+@pytest.mark.parametrize(
+    "variance", [Fraction(1, 2), Fraction(30), Fraction(4096), Fraction(10**6, 7)]
+)
+def test_bulk_discrete_gaussian(variance):
+    draws = bulk.discrete_gaussian(variance, N, SeededCoins(f"bulk gaussian {variance}"))
+    assert fits(draws, gaussian_law(variance))
+    assert not fits(draws, gaussian_law(variance * Fraction(9, 10)))
+    assert not fits(draws, gaussian_law(variance * Fraction(11, 10)))
+
+
+@pytest.mark.parametrize("power", [30, 70, 96])
+def test_bulk_discrete_gaussian_of_a_huge_variance(power):
+    """Counted in tenths of the standard deviation, where the discrete law is the continuous one."""
+    draws = bulk.discrete_gaussian(Fraction(2**power), 5 * N, SeededCoins(f"huge {power}"))
+    tenths = np.floor_divide(draws, 2 ** (power // 2) // 10)
+
+    def law(scale):
+        edges = np.arange(-90, 91) / (10 * scale)
+        return dict(zip(range(-90, 90), np.diff(stats.norm.cdf(edges)), strict=True))
+
+    assert fits(tenths, law(1))
+    assert not fits(tenths, law(0.98))
+    assert not fits(tenths, law(1.02))
+
+
+def test_the_tails_of_bulk_discrete_gaussian():
+    """With tails from 3 on, one draw in ten comes from there."""
+    blocks, coins = Blocks(Fraction(9, 4), spread=1), SeededCoins("tails")
+    draws, rejected = blocks.draw(N, coins)
+    assert blocks.reach == 3
+    kept = np.delete(draws, rejected)
+    assert np.mean(np.abs(kept) >= blocks.reach) > 0.05
+    assert fits(kept, gaussian_law(Fraction(9, 4)))
+    assert not fits(draws, gaussian_law(Fraction(9, 4)))
 
 
 def test_draws_in_bulk_are_independent_of_their_neighbours():

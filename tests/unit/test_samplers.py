@@ -34,6 +34,11 @@ from privmax.testing import SeededCoins
         lambda: bulk.geometric(Fraction(1, 2**60), 5, SYSTEM),
         lambda: bulk.discrete_laplace(Fraction(0), 5, SYSTEM),
         lambda: bulk.discrete_laplace(Fraction(2**60), 5, SYSTEM),
+        lambda: bulk.discrete_gaussian(Fraction(0), 5, SYSTEM),
+        lambda: bulk.discrete_gaussian(Fraction(-1), 5, SYSTEM),
+        lambda: bulk.discrete_gaussian(Fraction(2**97), 5, SYSTEM),
+        lambda: bulk.discrete_gaussian(Fraction(1), -5, SYSTEM),
+        lambda: bulk.discrete_gaussian(Fraction(1), 2.0, SYSTEM),
     ],
 )
 def test_impossible_parameters_are_refused(call):
@@ -45,6 +50,21 @@ def test_impossible_parameters_are_refused(call):
 def test_bulk_sizes(size):
     assert len(bulk.discrete_laplace(Fraction(2), size, SYSTEM)) == size
     assert bulk.bernoulli_exp(Fraction(0), size, SYSTEM).tolist() == [True] * size
+    for variance in (Fraction(2), Fraction(10**6)):
+        draws = bulk.discrete_gaussian(variance, size, SYSTEM)
+        assert (len(draws), draws.dtype) == (size, np.int64)
+
+
+def test_more_gaussians_than_are_drawn_at_a_time(monkeypatch):
+    monkeypatch.setattr(bulk, "_CHUNK", 100)
+    draws = bulk.discrete_gaussian(Fraction(10**6), 1050, SeededCoins(1))
+    assert len(draws) == 1050
+    assert 900 < draws.std() < 1100
+
+
+@pytest.mark.parametrize("variance", [Fraction(1, 1000), Fraction(1, 10**30), Fraction(7, 10**400)])
+def test_gaussians_of_a_tiny_variance_are_zero(variance):
+    assert not bulk.discrete_gaussian(variance, 1000, SeededCoins(1)).any()
 
 
 def test_large_scales_give_large_draws():

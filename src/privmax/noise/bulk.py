@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from privmax.errors import ParameterError
 from privmax.noise.balls import ball, below, precision
+from privmax.noise.blocks import blocks_for
 from privmax.noise.coins import Coins
 from privmax.numbers import whole
 
@@ -27,6 +28,11 @@ _LARGEST_SCALE = 1 << 48
 """Beyond this the digits of a draw could overflow 64 bits (the quotient below is tiny but not
 bounded).
 """
+
+_LARGEST_VARIANCE = _LARGEST_SCALE**2
+
+_CHUNK = 1 << 16
+"""Gaussian draws at a time, so that what is drawn stays in the processor's cache."""
 
 
 def bernoulli(chance: Callable[[], arb], size: int, coins: Coins) -> NDArray[np.bool_]:
@@ -125,6 +131,36 @@ def discrete_laplace(scale: Fraction, size: int, coins: Coins) -> NDArray[np.int
     draws[bernoulli(lambda: (ball(x) / 2).tanh(), size, coins)] = 0
     signs = np.frombuffer(coins.bytes((size + 7) // 8), np.uint8)
     np.negative(draws, where=np.unpackbits(signs, count=size).view(np.bool_), out=draws)
+    return draws
+
+
+def discrete_gaussian(variance: Fraction, size: int, coins: Coins) -> NDArray[np.int64]:
+    """Draw `size` independent k with probability proportional to e^(−k² / (2·variance)).
+
+    Args:
+        variance: A rational above 0, at most 2^96.
+        size: How many.
+        coins: Where random bits come from.
+
+    Raises:
+        ParameterError: The variance is out of bounds, or the size is no whole number.
+
+    Examples:
+        >>> from privmax.noise.coins import SYSTEM
+        >>> discrete_gaussian(Fraction(1, 1000), 3, SYSTEM).tolist()
+        [0, 0, 0]
+    """
+    if not 0 < variance <= _LARGEST_VARIANCE:
+        raise ParameterError("variance", variance, "it must be above 0 and at most 2^96")
+    draws = np.empty(whole("size", size, least=0), np.int64)
+    blocks = blocks_for(Fraction(variance))
+    for start in range(0, size, _CHUNK):
+        part = draws[start : start + _CHUNK]
+        part[:], missing = blocks.draw(part.size, coins)
+        # Ends with probability one: each round accepts with probability above 9/10.
+        while missing.size:
+            part[missing], rejected = blocks.draw(missing.size, coins)
+            missing = missing[rejected]
     return draws
 
 

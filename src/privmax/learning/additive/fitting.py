@@ -22,6 +22,7 @@ from privmax.learning.additive.model import AdditiveModel, Part, join_cells, pai
 from privmax.learning.additive.rounds import AdditiveRounds, RoundNoise, choice_sensitivity
 from privmax.learning.additive.steps import PRIOR, Floats, Prior, chain, grid, newton_step
 from privmax.noise.coins import Coins
+from privmax.privacy import Neighbors
 from privmax.sources.memory import MemorySource
 
 COARSE = 8
@@ -158,21 +159,23 @@ def choose_part(
     """
     if noise.chooser is None:
         return None
-    scores = score_parts(rows.residuals(parts))
-    source = MemorySource(
-        scores, universe=len(parts), sensitivity=choice_sensitivity(terms.neighbors)
-    )
+    source = score_parts(rows.residuals(parts), terms.neighbors)
     return parts[source.name(noise.chooser.draw(source.profile, coins))]
 
 
-def score_parts(sums: Sequence[Sums]) -> Sums:
-    """What each part is chosen by, from the sums of residuals in its cells.
+def score_parts(sums: Sequence[Sums], neighbors: Neighbors) -> MemorySource:
+    """Parts by their number, with the score that each is chosen by.
+
+    Args:
+        sums: Of residuals, in the cells of each part.
+        neighbors: The relation, which says by how much one individual moves a score.
 
     Examples:
-        >>> score_parts([np.array([3, -4]), np.array([-1])]).tolist()
-        [7, 1]
+        >>> score_parts([np.array([3, -4]), np.array([-1])], "add-remove").scores()
+        [(0, 7), (1, 1)]
     """
-    return np.array([np.abs(one).sum() for one in sums], np.int64)
+    scores = np.array([np.abs(one).sum() for one in sums], np.int64)
+    return MemorySource(scores, universe=len(sums), sensitivity=choice_sensitivity(neighbors))
 
 
 def _release_intercept(rows: Rows, terms: AdditiveRounds, coins: Coins) -> int:
