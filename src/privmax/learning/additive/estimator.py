@@ -19,7 +19,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privmax.choice import Choice
-from privmax.display import in_words
 from privmax.errors import DataError, ParameterError
 from privmax.learning.additive.fitting import Layout, Rows, fit_rounds
 from privmax.learning.additive.link import ONE
@@ -169,7 +168,8 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         """What each column adds to the log-odds of the second label, cell by cell.
 
         The keys are names of columns, two of them joined by " × " where they count together. Each
-        value is a list of small records: `pandas.DataFrame` makes a table of it.
+        value is a list of small records: `pandas.DataFrame` makes a table of it, and
+        `privmax.plots.shapes` draws all of them.
 
         Examples:
             >>> from privmax.learning import Number, PrivateGAM, Schema
@@ -200,26 +200,6 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         ]
         found.sort(key=lambda one: (-abs(one[0]), one[1]))
         return [f"{words}: {_signed(entry / ONE)}" for entry, words in found]
-
-    def plot(self, features: Sequence[str] | None = None) -> Any:
-        """Draw the tables, the most telling first; needs matplotlib (the extra `plot`).
-
-        Args:
-            features: Keys of `shape_functions_`; by default the six that move log-odds most.
-
-        Returns:
-            A figure, for a notebook; `privmax.plots.write` puts it into a file.
-        """
-        from privmax.plots import shapes
-
-        shown = self.shape_functions_
-        for name in features or ():
-            if name not in shown:
-                raise ParameterError(
-                    "features", name, "it is not in the model", f"The model has {', '.join(shown)}."
-                )
-        told = f"log-odds of {in_words(self.classes_[1])}"
-        return shapes(shown if features is None else {one: shown[one] for one in features}, told)
 
     def _schema(self, X: Any) -> Schema:
         """The schema, if it is one."""
