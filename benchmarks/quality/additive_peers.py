@@ -35,7 +35,9 @@ from benchmarks.quality.learning_peers import _logistic_regression
 
 REPEATS, GRID_REPEATS = 10, 2
 EBM_GRID = [
-    {"learning_rate": rate, "max_rounds": rounds} for rate in (0.01, 0.05, 0.2) for rounds in (20, 100)
+    {"learning_rate": rate, "max_rounds": rounds}
+    for rate in (0.01, 0.05, 0.2)
+    for rounds in (20, 100)
 ]
 LOGISTIC_GRID = [{"C": strength} for strength in (0.001, 0.01, 0.1, 10.0)]
 LEAK_FITS, LEAK_ROWS = 40, 2_000
@@ -43,9 +45,7 @@ LEAK_FITS, LEAK_ROWS = 40, 2_000
 Fit = Callable[[Set, Any, Any, str, int, dict[str, Any]], Any]
 
 
-def ebm(
-    data: Set, learn: Any, test: Any, epsilon: str, seed: int, options: dict[str, Any]
-) -> Any:
+def ebm(data: Set, learn: Any, test: Any, epsilon: str, seed: int, options: dict[str, Any]) -> Any:
     from interpret.privacy import DPExplainableBoostingClassifier
 
     types = ["continuous" if name in data.bounds else "nominal" for name in data.X]
@@ -143,7 +143,10 @@ def contend(data: Set, quick: bool) -> Iterator[Row]:
             if not grid:
                 continue
             few = 1 if quick else GRID_REPEATS
-            tried = [(with_options(options, few)["accuracy"], place) for place, options in enumerate(grid)]
+            tried = [
+                (with_options(options, few)["accuracy"], place)
+                for place, options in enumerate(grid)
+            ]
             best = grid[max(tried)[1]]
             tuned = with_options(best, repeats)
             tuned = max(tuned, plain, key=lambda row: row["accuracy"])
@@ -179,7 +182,9 @@ def leaks() -> Iterator[Row]:
 
 def main(place: str, name: str, quick: bool) -> None:
     warnings.simplefilter("ignore")
-    versions = [{"package": one, "version": version(one)} for one in ("interpret-core", "diffprivlib")]
+    versions = [
+        {"package": one, "version": version(one)} for one in ("interpret-core", "diffprivlib")
+    ]
     if name == "leak":
         print(json.dumps({"rows": list(leaks()), "versions": versions}))
         return

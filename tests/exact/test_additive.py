@@ -1,4 +1,4 @@
-"""Additive models keep their cost: sensitivities over all small neighbors, exact laws of the choice,
+"""Additive models keep their cost: sensitivities over all small neighbors, exact laws of choices,
 the whole of a one-round fit in concentrated privacy, and mutants that do not.
 """
 
@@ -33,9 +33,7 @@ PARTS = LAYOUT.singles()
 EXAMPLES = list(product((0, 1), (0, 1), (False, True)))
 """Cells of two features, and a label."""
 
-CASES = [
-    list(data) for size in range(4) for data in combinations_with_replacement(EXAMPLES, size)
-]
+CASES = [list(data) for size in range(4) for data in combinations_with_replacement(EXAMPLES, size)]
 
 MODELS = [
     (0, (0, 0), (0, 0)),
@@ -90,7 +88,7 @@ def test_no_neighbor_moves_further_than_the_sensitivities_say(relation):
     for model in MODELS:
         for data, other in pairs(relation):
             (left_counts, left), (right_counts, right) = counted(data, model), counted(other, model)
-            counts = max(counts, sum((a - b) ** 2 for a, b in zip(left_counts, right_counts)))
+            counts = max(counts, int(np.square(np.subtract(left_counts, right_counts)).sum()))
             for (a, ah), (b, bh) in zip(left, right, strict=True):
                 scores = max(scores, abs(int(np.abs(a).sum() - np.abs(b).sum())))
                 residuals = max(residuals, int(((a - b) ** 2).sum()))

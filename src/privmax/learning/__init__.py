@@ -18,10 +18,12 @@ from privmax.learning.schema import Category, Number, Schema
 if TYPE_CHECKING:
     from privmax.learning.additive.estimator import PrivateGAM
     from privmax.learning.estimator import PrivateERM
+    from privmax.learning.tree import PrivateTree
 
 _ESTIMATORS = {
     "PrivateERM": "privmax.learning.estimator",
     "PrivateGAM": "privmax.learning.additive.estimator",
+    "PrivateTree": "privmax.learning.tree",
 }
 
 
@@ -49,6 +51,7 @@ __all__ = [
     "Number",
     "PrivateERM",
     "PrivateGAM",
+    "PrivateTree",
     "Schema",
     "Scores",
     "Shape",

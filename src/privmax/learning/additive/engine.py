@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -224,10 +225,7 @@ class EngineRows:
             if not 0 <= int(place) < ends[-1]:
                 raise EngineError("The engine counted a cell that the schema does not have.")
             totals[:, int(place)] = int(residual), int(curve)
-        return [
-            (totals[0, start:end], totals[1, start:end])
-            for start, end in zip(ends, ends[1:], strict=False)
-        ]
+        return [(totals[0, start:end], totals[1, start:end]) for start, end in pairwise(ends)]
 
     def _scored(self, doubles: Sequence[Part]) -> Any:
         """The rows with their keys, residual and curvature; and with groups, for pairs."""

@@ -5,7 +5,6 @@ Proof:      docs/proofs/additive.md
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -19,14 +18,21 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privmax.choice import Choice
-from privmax.errors import DataError, ParameterError
+from privmax.errors import ParameterError
 from privmax.learning.additive.fitting import Layout, Rows, fit_rounds
 from privmax.learning.additive.link import ONE
 from privmax.learning.additive.memory import MemoryRows
-from privmax.learning.additive.model import AdditiveModel, Codes, Part
+from privmax.learning.additive.model import AdditiveModel, Codes
+from privmax.learning.additive.reading import (
+    check_schema,
+    is_table,
+    name_labels,
+    read_examples,
+    read_labels,
+)
 from privmax.learning.additive.rounds import GREEDY, AdditiveRounds
+from privmax.learning.additive.words import name_entries, signed, title
 from privmax.learning.schema import Schema
-from privmax.learning.scoring import read_column
 from privmax.ledger import Ledger
 from privmax.ledger.events import ROW, Price
 from privmax.ledger.payment import Question, Request
@@ -37,6 +43,9 @@ from privmax.release import Release, Terms, answer
 from privmax.sources.base import PlainSource
 from privmax.universe import Universe
 from privmax.warnings import warn_of_fits
+
+ONE_MODEL = Universe(1)
+"""A fit releases one model."""
 
 ROUNDS, PURE_ROUNDS = 20, 10
 """How many rounds there are by default, with a delta and without one."""
@@ -124,23 +133,23 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
                 table, which stays in its engine.
             y: A label for each row; of an Ibis table the name of the column that has them.
         """
-        schema, labels = self._schema(X), read_labels(self.labels)
+        schema, labels = check_schema(self.schema), read_labels(self.labels)
         rounds = self._rounds()
         for name in ("model_", "feature_names_in_"):
             self.__dict__.pop(name, None)  # a fit that fails leaves no model behind
         # `fit` must not change a parameter.
         coins = SYSTEM if self.coins is None else deepcopy(self.coins)
         layout = Layout.of(schema)
-        terms = AdditiveTerms(given=rounds, unit=ROW if self.unit is None else self.unit, layout=layout)
-        if is_table(X):
-            name = _column_name(X, y)
+        unit = ROW if self.unit is None else self.unit
+        terms = AdditiveTerms(given=rounds, unit=unit, layout=layout)
+        column = name_labels(X, y) if is_table(X) else None
 
         def read(stack: ExitStack) -> AdditiveSource:
-            if not is_table(X):
-                return AdditiveSource(_read_rows(schema, X, y, labels))
+            if column is None:
+                return AdditiveSource(MemoryRows(*read_examples(schema, X, y, labels)))
             from privmax.learning.additive.engine import open_rows
 
-            return AdditiveSource(open_rows(X, schema, name, labels, stack))
+            return AdditiveSource(open_rows(X, schema, column, labels, stack))
 
         if self.ledger is None:
             warn_of_fits(terms.privacy())
@@ -181,9 +190,9 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         """
         check_is_fitted(self, "model_")
         return {
-            _title(part, self.schema_): [
+            title(part, self.schema_): [
                 {"cell": words, "log_odds": entry / ONE}
-                for words, entry in zip(_cells(part, self.schema_), table, strict=True)
+                for words, entry in zip(name_entries(part, self.schema_), table, strict=True)
             ]
             for part, table in self.model_.tables.items()
         }
@@ -195,21 +204,11 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         found = [
             (entry, words)
             for part, table in self.model_.tables.items()
-            for words, entry in zip(_cells(part, self.schema_), table, strict=True)
+            for words, entry in zip(name_entries(part, self.schema_), table, strict=True)
             if entry
         ]
         found.sort(key=lambda one: (-abs(one[0]), one[1]))
-        return [f"{words}: {_signed(entry / ONE)}" for entry, words in found]
-
-    def _schema(self, X: Any) -> Schema:
-        """The schema, if it is one."""
-        if not isinstance(self.schema, Schema):
-            raise ParameterError(
-                "schema", type(self.schema).__name__, "it must be a Schema: cells and categories "
-                "are public, and never taken from the data",
-                "For example Schema(age=Number(17, 90, cells=32)).",
-            )  # fmt: skip
-        return self.schema
+        return [f"{words}: {signed(entry / ONE)}" for entry, words in found]
 
     def _rounds(self) -> AdditiveRounds:
         """What each release costs, if all parameters are as they must be."""
@@ -265,7 +264,7 @@ class AdditiveTerms(Terms):
     """
 
     layout: Layout
-    universe: Universe = Universe(1)
+    universe: Universe = ONE_MODEL
 
     def __post_init__(self) -> None:
         """The rounds were checked when they were made."""
@@ -283,9 +282,7 @@ class AdditiveTerms(Terms):
     def cost(self) -> Price:
         """What to charge: also in ρ, which a ledger under the rule "zcdp" adds up."""
         rounds = self.rounds
-        return Price(
-            rounds.privacy(), neighbors=rounds.neighbors, unit=self.unit
-        )
+        return Price(rounds.privacy(), neighbors=rounds.neighbors, unit=self.unit)
 
     def check(self) -> None:
         """There is nothing to refuse: rounds serve every schema."""
@@ -314,117 +311,3 @@ class AdditiveSource(PlainSource):
     def encode(self, item: AdditiveModel) -> Any:
         """A model as JSON."""
         return item.to_json()
-
-
-def read_labels(labels: object) -> NDArray[Any]:
-    """The two declared labels, as an array.
-
-    Raises:
-        ParameterError: They are not two, not different, or not of one type.
-
-    Examples:
-        >>> read_labels(["no", "yes"]).tolist()
-        ['no', 'yes']
-    """
-    if labels is None:
-        raise ParameterError.required(
-            "labels", "both must be declared: which of them occur in y is private",
-            "For example [0, 1].",
-        )  # fmt: skip
-    ordered = isinstance(labels, (list, tuple)) or (
-        isinstance(labels, np.ndarray) and labels.ndim == 1
-    )
-    listed: list[Any] = list(labels) if ordered else []  # type: ignore[call-overload]
-    text = all(isinstance(one, str) for one in listed)
-    number = all(isinstance(one, (bool, int, float, np.generic)) for one in listed)
-    if not (text or number) or len(listed) != 2 or listed[0] == listed[1]:
-        raise ParameterError(
-            "labels", labels, "it must be a list of two different labels, both numbers or both "
-            "text. Only binary classification is supported",
-            "For example [0, 1].",
-        )  # fmt: skip
-    return np.asarray(listed)
-
-
-def is_table(X: object) -> bool:
-    """Whether X is an Ibis table, which stays in its engine."""
-    ibis = sys.modules.get("ibis")
-    return ibis is not None and isinstance(X, ibis.Table)
-
-
-def _column_name(table: Any, y: object) -> str:
-    if isinstance(y, str) and y in table.columns:
-        return y
-    raise ParameterError(
-        "y", y if isinstance(y, str) else f"<{type(y).__name__}>",
-        "X is an Ibis table, so it must be the name of its column of labels",
-        f"The table has {', '.join(table.columns)}.",
-    )  # fmt: skip
-
-
-def _read_rows(schema: Schema, X: Any, y: Any, labels: NDArray[Any]) -> MemoryRows:
-    """Rows in memory, as cells."""
-    if isinstance(y, str):
-        raise ParameterError(
-            "y", y, "X is no Ibis table, so it must have a label for each row",
-            f"For example X[{y!r}].",
-        )  # fmt: skip
-    codes = schema.codes(X)
-    given = read_column(y, "y")
-    if given.ndim != 1:
-        raise DataError("y should be a 1d array, one label per example.")
-    if len(given) != codes.shape[1]:
-        raise DataError("X and y have different numbers of rows.")
-    if not len(given):
-        raise DataError("Found array with 0 sample(s): X has no rows.")
-    first, second = (np.asarray(given == label, np.bool_) for label in labels)
-    if not (first | second).all():
-        raise DataError("A label in y is not among the declared labels.")
-    if max(column.cells for column in schema.columns) <= 1 << 8:
-        codes = codes.astype(np.uint8)  # half the memory to go through
-    return MemoryRows(codes, second)
-
-
-def _title(part: Part, schema: Schema) -> str:
-    return " × ".join(schema.names[feature] for feature in part.features)
-
-
-def _cells(part: Part, schema: Schema) -> list[str]:
-    """The entries of a table in words, in their order."""
-    told = [""]
-    for feature, groups in zip(part.features, part.groups, strict=True):
-        column = schema.columns[feature]
-        each = [_group(column, groups, number) for number in range(max(groups) + 1)]
-        told = [f"{before} and {after}" if before else after for before in told for after in each]
-    return told
-
-
-def _group(column: Any, groups: Sequence[int], number: int) -> str:
-    """Cells that count together, in words."""
-    cells = [cell for cell, group in enumerate(groups) if group == number]
-    if len(cells) == 1:
-        return str(column.describe(cells[0]))
-    if not column.ordered:
-        return " or ".join(str(column.describe(cell)) for cell in cells)
-    return join_words(str(column.describe(cells[0])), str(column.describe(cells[-1])))
-
-
-def join_words(first: str, last: str) -> str:
-    """The words for all cells from one to another.
-
-    Examples:
-        >>> join_words("age < 20", "30 <= age < 40"), join_words("20 <= age < 30", "age >= 60")
-        ('age < 40', 'age >= 20')
-        >>> join_words("20 <= age < 30", "30 <= age < 40")
-        '20 <= age < 40'
-    """
-    low, _, after = first.partition(" <= ")
-    name = (after or first).rpartition(" < ")[0]
-    high = last.rpartition(" < ")[2] if " < " in last else None
-    if not after:
-        return f"{name} < {high}"
-    return f"{name} >= {low}" if high is None else f"{low} <= {name} < {high}"
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.2f}".replace("-", "−")

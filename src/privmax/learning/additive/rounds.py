@@ -147,7 +147,7 @@ class AdditiveRounds(Parameters):
         >>> rounds.singles.chooser.neighbors  # the scores of parts are not monotone
         'replace'
         >>> round(rounds.singles.residuals.spread() ** 0.5 / 614, 1)  # in the pull of one row
-        24.4
+        23.4
     """
 
     epsilon: Exact = parameter(positive)

@@ -64,10 +64,11 @@ def chain(length: int, isolated: int | None = None) -> Floats:
         >>> chain(3, isolated=2).tolist()
         [[1.0, -1.0, 0.0]]
     """
-    rows = [cell for cell in range(length - 1) if isolated not in (cell, cell + 1)]
-    links = np.zeros((len(rows), length))
-    links[np.arange(len(rows)), rows] = 1
-    links[np.arange(len(rows)), np.add(rows, 1, dtype=np.intp)] = -1
+    places = [cell for cell in range(length - 1) if isolated not in (cell, cell + 1)]
+    first, rows = np.array(places, np.intp), np.arange(len(places))
+    links = np.zeros((len(places), length))
+    links[rows, first] = 1
+    links[rows, first + 1] = -1
     return links
 
 
