@@ -28,7 +28,7 @@ from privmax.learning.additive.reading import check_schema, read_examples, read_
 from privmax.learning.additive.words import name_cells
 from privmax.learning.schema import Schema
 from privmax.ledger import Ledger
-from privmax.ledger.events import ROW, Price
+from privmax.ledger.events import ROW, Price, label
 from privmax.ledger.payment import Question, Request
 from privmax.mechanisms.contract import Relation, read_relation
 from privmax.mechanisms.exponential import Exponential
@@ -164,9 +164,8 @@ def score_splits(codes: Codes, labels: NDArray[np.bool_], schema: Schema) -> NDA
     scores = []
     for feature, column in enumerate(schema.columns):
         counts = np.zeros((2, column.cells), np.int64)
-        for label in (0, 1):
-            own = codes[feature][labels == bool(label)]
-            counts[label] = np.bincount(own, minlength=column.cells)
+        for row, have in enumerate((~labels, labels)):
+            counts[row] = np.bincount(codes[feature][have], minlength=column.cells)
         inside = np.cumsum(counts, axis=1)[:, :-1] if column.ordered else counts
         outside = counts.sum(axis=1, keepdims=True) - inside
         scores.append(inside.max(axis=0) + outside.max(axis=0))
@@ -305,6 +304,8 @@ class TreeTerms(Terms):
 
     def __post_init__(self) -> None:
         """The splits were checked when they were made."""
+        if self.unit is not None:
+            label("unit", self.unit)
 
     @property
     def splits(self) -> TreeSplits:

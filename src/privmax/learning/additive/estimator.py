@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from privmax.choice import Choice
 from privmax.errors import ParameterError
 from privmax.learning.additive.fitting import Layout, Rows, fit_rounds
-from privmax.learning.additive.link import ONE
+from privmax.learning.additive.link import ONE, log_odds
 from privmax.learning.additive.memory import MemoryRows
 from privmax.learning.additive.model import AdditiveModel, Codes
 from privmax.learning.additive.reading import (
@@ -34,7 +34,7 @@ from privmax.learning.additive.rounds import GREEDY, AdditiveRounds
 from privmax.learning.additive.words import name_entries, signed, title
 from privmax.learning.schema import Schema
 from privmax.ledger import Ledger
-from privmax.ledger.events import ROW, Price
+from privmax.ledger.events import ROW, Price, label
 from privmax.ledger.payment import Question, Request
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import Number, whole
@@ -161,16 +161,19 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The chance of each label, for every row of X."""
-        second = self.model_.chances(self._codes(X))
+        codes = self._codes(X)
+        second = self.model_.chances(codes)
         return np.column_stack([1 - second, second])
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The log-odds of the second label, for every row of X."""
-        return self.model_.scores(self._codes(X)) / ONE
+        codes = self._codes(X)
+        return log_odds(self.model_.scores(codes))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The likelier label of every row of X."""
-        return self.classes_[(self.model_.scores(self._codes(X)) > 0).astype(np.intp)]
+        second = self.decision_function(X) > 0
+        return self.classes_[second.astype(np.intp)]  # type: ignore[no-any-return]
 
     @property
     def shape_functions_(self) -> dict[str, list[dict[str, Any]]]:
@@ -253,6 +256,7 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True  # a public grid need not fit, and privacy adds noise
         tags.input_tags.allow_nan = True  # a schema has a cell for every value
+        tags.input_tags.sparse = True
         return tags
 
 
@@ -268,6 +272,8 @@ class AdditiveTerms(Terms):
 
     def __post_init__(self) -> None:
         """The rounds were checked when they were made."""
+        if self.unit is not None:
+            label("unit", self.unit)
 
     @property
     def rounds(self) -> AdditiveRounds:
