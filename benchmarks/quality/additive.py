@@ -214,7 +214,7 @@ def peers(options: argparse.Namespace) -> Iterator[Rows]:
         note(f"peers: {name}")
         command = [str(ROOT / "dev"), "compare", "python", "-m"]
         command += ["benchmarks.quality.additive_peers", str(found), name]
-        command += ["--quick"] if options.quick else []
+        command += [str(1 if options.quick else options.repeats)]
         run = subprocess.run(
             command, cwd=ROOT, env=single, stdout=subprocess.PIPE, text=True, check=True
         )
@@ -227,7 +227,7 @@ def peers(options: argparse.Namespace) -> Iterator[Rows]:
 def leak(options: argparse.Namespace) -> Iterator[Rows]:
     """In how many fits DP-EBM names a category that one person of 2,000 has; ours names none."""
     command = [str(ROOT / "dev"), "compare", "python", "-m"]
-    command += ["benchmarks.quality.additive_peers", "-", "leak"]
+    command += ["benchmarks.quality.additive_peers", "-", "leak", "1"]
     run = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     answer: Row = json.loads(run.stdout.splitlines()[-1])
     yield {"leak": answer["rows"]}
@@ -254,6 +254,7 @@ def _fact(data: Set) -> Row:
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, help="folder that holds adult.data")
     parser.add_argument("--set", action="append", help="of peers: only these sets")
+    parser.add_argument("--repeats", type=int, default=REPEATS, help="of peers: how many splits")
 
 
 BENCHMARK = Benchmark(

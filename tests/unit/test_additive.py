@@ -68,6 +68,7 @@ REFUSALS = {
     "check_classifiers_regression_target": UNDECLARED,
     "check_classifier_not_supporting_multiclass": UNDECLARED,
     "check_estimators_dtypes": UNDECLARED,
+    "check_classifier_data_not_an_array": UNDECLARED,
     "check_fit2d_1feature": UNDECLARED,
     "check_supervised_y_2d": "a table of labels is refused",
     "check_n_features_in_after_fitting": "a schema says what is missing in its own words",
