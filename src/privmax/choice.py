@@ -24,6 +24,9 @@ from privmax.privacy import ADD_REMOVE, Neighbors, Privacy, relation
 from privmax.profile import Profile
 from privmax.universe import OPEN, Universe
 
+MOST_ITEMS = 10_000
+"""The longest list that a mechanism is chosen for."""
+
 
 class Choice(NamedTuple):
     """A mechanism, and why it is that one."""
@@ -65,7 +68,13 @@ def auto(
     size = Universe.of(universe).size
     price = check_price(epsilon, delta, neighbors, growth, is_open=size is None)
     rule = relation(neighbors)
-    if whole("k", k) > 1:
+    if whole("k", k) > MOST_ITEMS:
+        raise ParameterError(
+            "k", k, f"it must be at most {MOST_ITEMS:,}: which mechanism is best for longer lists "
+                    "takes too long to find out",
+            "Ask for fewer, or give a mechanism.",
+        )  # fmt: skip
+    if k > 1:
         return (_choose_list if ranked else _choose_set)(price, size, rule, growth, k)
     if size is None:
         return Choice(_nested(price, rule, growth), "the universe is open")

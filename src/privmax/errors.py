@@ -177,6 +177,13 @@ class DataError(PrivmaxError, ValueError):
     """The private data cannot be used; the message says why without quoting any of it."""
 
 
+class WorkError(DataError):
+    """The data would take more work than is ever done at a time; the message says what to reduce.
+
+    That it is raised tells something of the data, as the time would that the work took.
+    """
+
+
 class EngineError(PrivmaxError):
     """The engine that holds the data failed; its own message may quote data and is not shown.
 

@@ -257,3 +257,27 @@ def test_a_pipe_that_is_named_like_a_file_is_refused(folder):
     run = privmax("select", "a.csv.pipe.csv", *QUERY)
     assert (run.exit_code, run.stdout) == (2, "")
     assert "A pipe can be read once only." in run.stderr
+
+
+def test_files_of_public_facts_end(folder):
+    """Names of items and saved rules are small; a device has no end, and brackets no bottom."""
+    baskets, deep = folder / "b.dat", folder / "deep.json"
+    baskets.write_text("1 2\n" * 200)
+    deep.write_text("[" * 100_000 + "]" * 100_000)
+    for names in ("/dev/zero", deep):
+        run = privmax("itemsets", baskets, "--labels", names, *PRICE)
+        assert (run.exit_code, run.stdout) == (2, "")
+        assert "--labels: the file is no JSON list and no JSON object." in run.stderr
+    for rule in ("/dev/zero", deep):
+        run = privmax("learn", baskets, "--apply", rule)
+        assert run.exit_code == 2
+        assert "Give a file that privmax learn --save wrote." in run.stderr
+
+
+def test_one_basket_does_not_stall_a_release(folder):
+    """All itemsets of a basket of many items: more than can be listed, said before any charge."""
+    baskets = folder / "b.dat"
+    baskets.write_text(" ".join(map(str, range(100_000))) + "\n" + "1 2 3\n" * 20)
+    run = privmax("itemsets", baskets, "--size", "any", "--k", 5, *PRICE)
+    assert run.exit_code == 2
+    assert "too many to count. Use smaller sizes" in run.stderr

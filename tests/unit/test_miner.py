@@ -10,8 +10,9 @@ from itertools import chain, combinations
 import numpy as np
 import pytest
 
-from privmax.errors import ParameterError
+from privmax.errors import ParameterError, WorkError
 from privmax.itemsets.baskets import Baskets
+from privmax.itemsets.miner import window
 from privmax.itemsets.miner.window import Miner, estimate_work, sort_rows
 
 both_walks = pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "numba"])
@@ -252,3 +253,35 @@ def test_a_long_row_holds_more_than_a_float_can_say():
     assert estimate_work(np.array([0, 400]), 1 << 20) == np.inf
     assert estimate_work(np.array([0, 0, 3]), 2) == 9
     assert estimate_work(np.array([0]), 2) == 0
+
+
+@both_walks
+def test_more_itemsets_than_can_be_listed_are_an_error_and_not_a_stall(
+    compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fifty baskets of the same thirty items hold 2^30 itemsets of one support."""
+    monkeypatch.setattr(window, "MOST", 1000)
+    same = Baskets(np.arange(51) * 30, np.tile(np.arange(30, dtype=np.int32), 50), range(30))
+    miner = Miner(same, range(1, 1 << 20), compiled=compiled)
+    assert miner.best() == 50
+    for ask in (lambda: miner.histogram(20), lambda: miner.at(50), lambda: miner.pick(50, 0)):
+        with pytest.raises(WorkError, match=r"More than 1,000 itemsets .* Use smaller sizes"):
+            ask()
+    assert Miner(same, range(1, 2), compiled=compiled).histogram(20) == [(50, 30)]
+
+
+@pytest.mark.parametrize("together", [1, 7, 1 << 20])
+@both_walks
+def test_one_itemset_is_found_in_its_place_without_sorting_all(
+    compiled: bool, together: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(window, "TOGETHER", together)
+    rng = np.random.default_rng(0)
+    rows = [np.sort(rng.choice(9, rng.integers(1, 9), replace=False)) for _ in range(40)]
+    offsets = np.cumsum([0, *map(len, rows)])
+    held = Baskets(offsets, np.concatenate(rows).astype(np.int32), range(9))
+    miner = Miner(held, range(1, 1 << 20), compiled=compiled)
+    for support, number in miner.histogram(0):
+        for index in {0, number // 3, number - 1}:
+            one, same = miner.pick(support, index), miner.at(support)[index]
+            assert one[one >= 0].tolist() == same[same >= 0].tolist()

@@ -7,9 +7,17 @@ import math
 import pytest
 
 import privmax
-from privmax import JointExponential, NestedMargin, PermuteAndFlip, Profile, SharpMargin
+from privmax import (
+    JointExponential,
+    LargeMargin,
+    NestedMargin,
+    PermuteAndFlip,
+    Profile,
+    SharpMargin,
+)
 from privmax.errors import ParameterError
 from privmax.mechanisms.registry import MECHANISMS, build
+from privmax.noise.coins import SYSTEM
 from privmax.planning.plans import _LAST, _two_digits
 from privmax.planning.theory import max_of_laplaces_error
 
@@ -359,3 +367,13 @@ def test_printed_a_plan_for_lists_says_what_is_released():
     assert lines[3].split("  ")[0] == "mechanism"
     assert "GapTest             16  set       yes" in lines[4]
     assert lines[-1].endswith("No mechanism works with a lead below 16.")
+
+
+def test_a_plan_at_a_tiny_epsilon_ends_and_says_whose_law_would_not():
+    rows = {row.name: row for row in privmax.plan(epsilon="1e-5", delta="1e-6").rows}
+    assert rows["NestedMargin"].lead > 10**6
+    assert (rows["LargeMargin"].lead, rows["LargeMargin"].lacks) == (None, "a larger epsilon")
+    with pytest.raises(ParameterError, match="exact law of LargeMargin would take about 5e"):
+        LargeMargin(epsilon="1e-5", delta="1e-6").law(Profile([(10**7, 1)]))
+    draw = LargeMargin(epsilon="1e-5", delta="1e-6").draw(Profile([(10**9, 1)]), SYSTEM)
+    assert draw.score == 10**9  # a draw needs no law

@@ -44,6 +44,9 @@ _TABLES = (*PARQUET, *(one for one in CSV if one != ".csv"), *DATABASES)
 other file has one row per candidate.
 """
 
+LARGEST_JSON = 1 << 26
+"""Bytes of a file of names, or of a saved rule, at most."""
+
 _COLUMNS = ("item", "user", "score", "weight")
 """Options that name a column."""
 
@@ -186,8 +189,7 @@ def read_names(file: str | None) -> dict[str, str]:
     if file is None:
         return {}
     try:
-        with open(file, encoding="utf-8-sig") as opened:
-            given = json.load(opened)
+        given = load_json(file)
     except OSError as error:
         raise DataError(f"--labels: {error.strerror}.") from None
     except ValueError:
@@ -197,6 +199,23 @@ def read_names(file: str | None) -> dict[str, str]:
     if not isinstance(given, dict):
         raise DataError("--labels: the file is no JSON list and no JSON object.")
     return {str(item): str(name) for item, name in given.items()}
+
+
+def load_json(file: str) -> Any:
+    """What a small JSON file of public facts holds.
+
+    Raises:
+        OSError: It cannot be read.
+        ValueError: It is no JSON, is nested too deep, or has more than `LARGEST_JSON` bytes.
+    """
+    with open(file, "rb") as opened:
+        held = opened.read(LARGEST_JSON + 1)
+    if len(held) > LARGEST_JSON:
+        raise ValueError
+    try:
+        return json.loads(held.decode("utf-8-sig"))
+    except RecursionError:
+        raise ValueError from None
 
 
 def explain(error: PrivmaxError, file: str) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.itemsets.baskets import known
-from privmax.itemsets.miner.window import Miner, Rows
+from privmax.itemsets.miner.window import TOGETHER, Miner, Rows
 from privmax.itemsets.numbering import Numbering, nth_outside
 from privmax.mechanisms.contract import Outcome
 from privmax.profile import Level, Profile
@@ -48,6 +48,7 @@ class ItemsetSource(PlainSource):
         self._rows, self._labels, self._floor = rows, labels, floor
         self._drawn: dict[tuple[Any, ...], tuple[tuple[int, ...], int | None]] = {}
         self._miner = Miner(rows, sizes)
+        self._numbers: dict[int, int] = {}
         self._everybody = Numbering(len(labels), sizes) if closed else None
         self.universe = None if self._everybody is None else self._everybody.size
         self.profile = Profile(self, universe=self.universe, steep=True)
@@ -63,10 +64,9 @@ class ItemsetSource(PlainSource):
         return max(best, 0) if self.universe or best > 0 else None
 
     def histogram(self, above: int) -> Sequence[Level]:
-        found = [
-            (support - self._floor, number)
-            for support, number in self._miner.histogram(max(above, 0) + self._floor)
-        ]
+        mined = self._miner.histogram(max(above, 0) + self._floor)
+        self._numbers = dict(mined)
+        found = [(support - self._floor, number) for support, number in mined]
         if self.universe is not None and above < 0:
             rest = self.universe - sum(number for _, number in found)
             found += [(0, rest)] if rest else []
@@ -78,7 +78,7 @@ class ItemsetSource(PlainSource):
         What stands above the lowest of them is mined once.
         """
         listed = [one for one in outcomes if one.score is not None and _is_listed(one)]
-        members = self._members({(one.score or 0) + self._floor for one in listed})
+        rows = self._find({((one.score or 0) + self._floor, one.index) for one in listed})
         beyond = {one.score for one in outcomes if one.score is not None and not _is_listed(one)}
         outside = {score: self._numbers_above((score or 0) + self._floor) for score in beyond}
         found: list[tuple[Any, ...] | None] = []
@@ -87,7 +87,7 @@ class ItemsetSource(PlainSource):
                 found.append(None)
                 continue
             if _is_listed(one):
-                row = members[one.score + self._floor][one.index]
+                row = rows[one.score + self._floor, one.index]
                 codes, score = tuple(code for code in row.tolist() if code >= 0), one.score
             else:
                 codes, score = self._beyond(outside[one.score], one.index), None
@@ -120,15 +120,24 @@ class ItemsetSource(PlainSource):
         }
         return self._rows.supports_of([[codes[known(item)] for item in one] for one in itemsets])
 
-    def _members(self, supports: set[int]) -> dict[int, NDArray[np.int32]]:
-        """All itemsets of each of these supports, in their fixed order."""
+    def _find(self, places: set[tuple[int, int]]) -> dict[tuple[int, int], NDArray[np.int32]]:
+        """The itemsets at some supports and, among those of one support, places in their fixed
+        order.
+        """
+        supports = {support for support, _ in places}
+        lowest = min(supports, default=0)
+        number = sum(many for support, many in self._numbers.items() if support >= lowest)
+        if number > TOGETHER:
+            return {place: self._miner.pick(*place) for place in places}
         if len(supports) < 2:
-            return {support: self._miner.at(support) for support in supports}
-        codes, found = self._miner.above(min(supports) - 1)
-        return {
-            support: codes[slice(*np.searchsorted(-found, [-support, 1 - support]).tolist())]
-            for support in supports
-        }
+            members = {support: self._miner.at(support) for support in supports}
+        else:
+            codes, found = self._miner.above(lowest - 1)
+            members = {
+                support: codes[slice(*np.searchsorted(-found, [-support, 1 - support]).tolist())]
+                for support in supports
+            }
+        return {(support, index): members[support][index] for support, index in places}
 
     def _numbers_above(self, support: int) -> Sequence[int]:
         """The numbers of all itemsets of the closed universe with a higher support, ascending."""

@@ -24,7 +24,7 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 import numpy as np
 from flint import arb
@@ -48,7 +48,7 @@ from privmax.mechanisms.noisy_maximum import TAIL, NoisyMaximum, noise_law
 from privmax.mechanisms.restricted_exponential import RestrictedExponential
 from privmax.noise.balls import START, ball, below, ceiling, ceiling_log, precision
 from privmax.noise.coins import Coins
-from privmax.numbers import open_probability, positive, whole
+from privmax.numbers import open_probability, plain, positive, whole
 from privmax.parameters import Exact, Parameter, Whole, parameter
 from privmax.privacy import ADD_REMOVE, REPLACE, Privacy
 from privmax.profile import Profile, Window
@@ -63,6 +63,12 @@ up to 40.
 """
 
 _JOINT_LIMIT = 64
+
+_DENSE = 64
+"""So many ranks from the first on are pieces of their own in a law."""
+
+LAW_STEPS = 1 << 30
+"""How many steps `law` takes at most, some seconds. They grow with the square of 1/epsilon."""
 
 
 class Choice(Protocol):
@@ -116,6 +122,9 @@ class LargeMargin(Mechanism):
     cap: Whole = parameter(whole, default=1 << 40)
     constants: Parameter[str, Constants] = parameter(_read_constants, default="printed")
 
+    steps_each: ClassVar[int] = 0
+    """Steps of `law` for each threshold, beside those for the noise."""
+
     def draw(self, profile: Profile, coins: Coins) -> Outcome:
         window = self._window(profile)
         estimate = self._maximum().draw(profile, coins)
@@ -132,8 +141,13 @@ class LargeMargin(Mechanism):
         """Return the law, exact but for `error`.
 
         Ranks with one threshold are summed as a piece, its draw the mean of its two ends.
+
+        Raises:
+            ParameterError: It would take more than `LAW_STEPS` steps; there is no law then, but
+                `draw` goes on working.
         """
         window, end = self._window(profile), self._end(profile)
+        self._check_work(end, profile.sensitivity)
         pieces = self._pieces(window, end, profile.sensitivity)
         noise, noise_chances = noise_law(self._maximum().scale(profile.sensitivity))
         search = self._search(profile)
@@ -235,6 +249,20 @@ class LargeMargin(Mechanism):
 
     def _stage_delta(self) -> Fraction:
         return self.delta / 3
+
+    def _check_work(self, end: int, sensitivity: int) -> None:
+        """Refuse a law that would take too long: about as many steps as there are thresholds, for
+        each value of the noise that is shared. Both are public.
+        """
+        thresholds = self.threshold(end, sensitivity) - self.threshold(1, sensitivity) + _DENSE
+        shared = 2 * math.log(1 / TAIL) * 9 * sensitivity / float(self.epsilon)
+        steps = thresholds * (shared + self.steps_each)
+        if steps > LAW_STEPS:
+            raise ParameterError(
+                "epsilon", plain(self.epsilon), f"the exact law of {type(self).__name__} would "
+                f"take about {steps:.0e} steps, and at most {LAW_STEPS:.0e} are taken",
+                "Use a larger epsilon, or another mechanism; a draw needs no law.",
+            )  # fmt: skip
 
     def _maximum(self) -> NoisyMaximum:
         return NoisyMaximum(epsilon=self._stage_epsilon())
@@ -397,7 +425,7 @@ def _stretches(mechanism: LargeMargin, end: int, sensitivity: int) -> tuple[list
     """
     delta = mechanism.delta
     rising, margin = 12 * sensitivity / mechanism.epsilon, 6 * sensitivity / mechanism.epsilon
-    dense = min(end, 64)
+    dense = min(end, _DENSE)
     steps = {*range(1, dense + 1), end}
     rank = dense
     while rank < end:

@@ -14,6 +14,7 @@ Reference:  Chaudhuri, Hsu & Song, NeurIPS 2014 (mentioned in its acknowledgment
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import numpy as np
 from flint import arb
@@ -37,6 +38,8 @@ class LargeMarginTruncated(LargeMargin):
         >>> LargeMarginTruncated(epsilon=1, delta=1e-6).threshold(1)
         422
     """
+
+    steps_each: ClassVar[int] = 1 << 17
 
     def paper_constants(self, rank: int) -> tuple[float, float]:
         t, threshold = super().paper_constants(rank)

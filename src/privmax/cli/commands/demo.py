@@ -40,6 +40,8 @@ def command(folder: str | None, called: str | None) -> None:
     except PrivmaxError as error:
         raise Refused(describe_error(error)) from None
     except OSError as error:
+        if error.filename is None:  # what is printed, as to a full disk
+            raise Refused(f"The output cannot be written ({error.strerror}).") from None
         raise Refused(
             f"{error.filename} cannot be written ({error.strerror}). Choose another --folder."
         ) from None

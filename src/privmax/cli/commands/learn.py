@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 import shlex
 import warnings
@@ -20,7 +19,7 @@ from click.core import ParameterSource
 from privmax.cli.completion import sources
 from privmax.cli.examples import Examples, Label, read_columns, read_examples
 from privmax.cli.group import Command, Refused, refusal
-from privmax.cli.inputs import Input, explain_sample, find_file
+from privmax.cli.inputs import Input, explain_sample, find_file, load_json
 from privmax.cli.messages import describe_error
 from privmax.cli.options import (
     LedgerOptions,
@@ -659,8 +658,7 @@ def _saved(model: str) -> dict[str, Any]:
     from privmax.learning.rules import check_rule as checked_rule
 
     try:
-        with open(model, encoding="utf-8") as file:
-            saved = json.load(file)
+        saved = load_json(model)
         if not isinstance(saved["label"], str):
             raise TypeError
         return {"label": saved["label"], "rule": checked_rule(saved["rule"])}

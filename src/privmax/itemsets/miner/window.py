@@ -19,7 +19,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from privmax.errors import ParameterError
+from privmax.errors import ParameterError, WorkError
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.miner import numpy_walk
 from privmax.itemsets.miner.ranks import Block, Codes, Ints, RankedRows
@@ -45,6 +45,15 @@ WORTH_LOADING_NUMBA = 1 << 25
 """NumPy takes up to some 50 ns for each itemset of each row; numba takes most of a second to load.
 Less work than this is done sooner than numba is loaded, unless it is already.
 """
+
+
+MOST = 1 << 24
+"""So many itemsets are listed at a time, at most: some seconds of work, and public. Fifty baskets
+of the same thirty items hold 2^30, all of the same support.
+"""
+
+TOGETHER = 1 << 20
+"""So many itemsets are sorted together, at most; of more, one is found part by part."""
 
 
 class Rows(Protocol):
@@ -125,6 +134,8 @@ class Miner:
 
     Raises:
         ParameterError: The sizes are not a range of sizes.
+        WorkError: More than `MOST` itemsets would have to be listed; any method but `best` raises
+            it.
 
     Examples:
         >>> import numpy as np
@@ -181,6 +192,27 @@ class Miner:
         if support > self.best():
             return self._collect([])[0]
         return self._collect(self._blocks(support, support, named=True))[0]
+
+    def pick(self, support: int, index: int) -> NDArray[np.int32]:
+        """The row of `at` that has this index, without listing them all where they are many."""
+        whole("support", support)
+        rest, begins = whole("index", index, least=0), np.empty(0, np.int64)
+        while True:  # ends: each round fixes the size, or one more item of the itemset
+            parts: list[Codes] = []
+            number, tally = 0, np.zeros(0, np.int64)
+            for sets, _ in self._blocks(support, support, named=True):
+                rows = _begin_with(np.sort(sets, axis=1), begins)
+                number += len(rows)
+                parts = [*parts, rows] if number <= TOGETHER else []
+                tally = _add_next(tally, rows, len(begins))
+            if number <= TOGETHER:
+                found = self._collect([(rows, np.zeros(len(rows), np.int64)) for rows in parts])[0]
+                one: Codes = found[rest]
+                return one
+            upto = np.cumsum(tally)
+            chosen = int(np.searchsorted(upto, rest, side="right"))
+            rest -= int(upto[chosen - 1]) if chosen else 0
+            begins = np.append(begins, chosen)
 
     def above(self, support: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """All itemsets of a higher support, as `at` gives them, and their supports: highest first,
@@ -294,6 +326,19 @@ class Miner:
         """All itemsets of support `least` … `most`, in no particular order, as codes; unless named,
         perhaps without.
         """
+        listed = 0
+        for sets, counts in self._all_blocks(least, most, named=named):
+            listed += len(counts)
+            if listed > MOST:
+                raise WorkError(
+                    f"More than {MOST:,} itemsets are frequent enough to compete, which are too "
+                    "many to count. Use smaller sizes, a larger epsilon, fewer items (k), or a "
+                    "floor: a public support that has to be exceeded."
+                )
+            yield sets, counts
+
+    def _all_blocks(self, least: int, most: int, *, named: bool) -> Iterator[Block]:
+        """The same, however many they are."""
         sizes = self._sizes
         if 1 in sizes:
             codes = np.flatnonzero((self._supports >= least) & (self._supports <= most)).astype(
@@ -346,6 +391,27 @@ class Miner:
             ]
         )
         return found[order], supports[order]
+
+
+def _begin_with(rows: Codes, begins: Ints) -> Codes:
+    """Those of some sorted itemsets that have this size and begin with these codes."""
+    if not len(begins) or rows.shape[1] != begins[0]:
+        return rows if not len(begins) else rows[:0]
+    fixed = begins[1:]
+    kept: Codes = rows[(rows[:, : len(fixed)] == fixed).all(axis=1)]
+    return kept
+
+
+def _add_next(tally: Ints, rows: Codes, known: int) -> Ints:
+    """The tally of what comes next in these itemsets, their size or a code, with some more."""
+    width = rows.shape[1]
+    if not len(rows) or known > width:
+        return tally
+    more = np.bincount(rows[:, known - 1]) if known else np.bincount([width], [len(rows)])
+    total = np.zeros(max(len(tally), len(more)), np.int64)
+    total[: len(tally)] += tally
+    total[: len(more)] += more.astype(np.int64)
+    return total
 
 
 def sort_rows(columns: list[Ints]) -> NDArray[np.int64]:

@@ -39,7 +39,10 @@ def prepare(connection: Any, held: ExitStack) -> Any:
     )
     held.callback(folder.cleanup)
     held.callback(quietly, connection.disconnect)
-    settings = {"temp_directory": folder.name}
+    settings = {
+        "temp_directory": folder.name,
+        "autoinstall_known_extensions": "false",  # nothing is fetched from anywhere
+    }
     if resources.memory is not None:
         settings["memory_limit"] = resources.memory
     if resources.watch is not None:
