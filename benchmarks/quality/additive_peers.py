@@ -35,9 +35,9 @@ from benchmarks.quality.learning_peers import _logistic_regression
 
 GRID_REPEATS = 1
 EBM_GRID = [
-    {"learning_rate": 0.05, "max_rounds": 20},
-    {"learning_rate": 0.2, "max_rounds": 20},
-    {"learning_rate": 0.05, "max_rounds": 100},
+    {"learning_rate": rate, "max_rounds": rounds}
+    for rate in (0.05, 0.2, 0.5, 1.0)
+    for rounds in (5, 20)
 ]
 LOGISTIC_GRID = [{"C": strength} for strength in (0.001, 0.01, 0.1)]
 LEAK_FITS, LEAK_ROWS = 40, 2_000

@@ -26,6 +26,7 @@ DOORS = {
     "itemsets.release.top_itemsets": _OPTIONS,
     "learning.models.select_model": _OPTIONS,
     "learning.estimator.PrivateERM.__init__": "scikit-learn wants every parameter by name, here",
+    "learning.additive.estimator.PrivateGAM.__init__": "likewise",
     "learning.classes.linear.LinearGrid.random": "what LinearGrid takes, and how it is drawn",
     "planning.comparison.compare": _OPTIONS,
     "auditing.audit": _OPTIONS,

@@ -256,7 +256,7 @@ class PrivateTree(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scik
         terms = TreeTerms(given=splits, unit=unit, schema=schema)
         self.__dict__.pop("tree_", None)
         if self.ledger is None:
-            warn_of_fits(terms.privacy())
+            warn_of_fits(terms.privacy(), "PrivateTree")
 
         def read(stack: ExitStack) -> TreeSource:
             return TreeSource(*read_examples(schema, X, y, labels))

@@ -71,10 +71,8 @@ def open_rows(
     first, second = (_is_label(engine, table[label], one) for one in labels.tolist())
     bundles = pack([column.cells for column in schema.columns])
     keys = {f"{KEY}{number}": bundle.key(cells) for number, bundle in enumerate(bundles)}
-    known = (first | second).fill_null(False)
-    told = table.select(
-        **keys, **{LABEL: known.ifelse(second.fill_null(False).cast("int8"), -1).cast("int32")}
-    )
+    other = first.fill_null(False).ifelse(0, -1)
+    told = table.select(**keys, **{LABEL: second.fill_null(False).ifelse(1, other).cast("int32")})
     return EngineRows(engine, engine.keep(told, held), bundles, held)
 
 

@@ -152,7 +152,7 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             return AdditiveSource(open_rows(X, schema, column, labels, stack))
 
         if self.ledger is None:
-            warn_of_fits(terms.privacy())
+            warn_of_fits(terms.privacy(), "PrivateGAM")
         release = answer(
             terms, read, self.ledger, question=self._question(schema, labels), coins=coins
         )
