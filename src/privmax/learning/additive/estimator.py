@@ -37,7 +37,7 @@ from privmax.ledger import Ledger
 from privmax.ledger.events import ROW, Price, label
 from privmax.ledger.payment import Question, Request
 from privmax.noise.coins import SYSTEM, Coins
-from privmax.numbers import Number, whole
+from privmax.numbers import Number, probability, whole
 from privmax.privacy import ADD_REMOVE
 from privmax.release import Release, Terms, answer
 from privmax.sources.base import PlainSource
@@ -217,7 +217,7 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         """What each release costs, if all parameters are as they must be."""
         if self.epsilon is None:
             raise ParameterError.required("epsilon", "", "Give epsilon (and delta).")
-        default = ROUNDS if self.delta else PURE_ROUNDS
+        default = ROUNDS if probability("delta", self.delta) else PURE_ROUNDS
         return AdditiveRounds(
             epsilon=self.epsilon,
             delta=self.delta,

@@ -55,7 +55,7 @@ class Part:
         return found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AdditiveModel:
     """Log-odds of the second label, as a sum of tables.
 
@@ -72,6 +72,9 @@ class AdditiveModel:
     intercept: int
     tables: Mapping[Part, tuple[int, ...]]
     path: tuple[tuple[int, ...], ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<additive model: intercept {self.intercept}, {len(self.tables)} tables>"
 
     def __hash__(self) -> int:
         return hash((self.intercept, frozenset(self.tables.items()), self.path))
