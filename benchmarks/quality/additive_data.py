@@ -17,7 +17,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks.quality.learning_data import groups
-from privmax.learning.schema import Category, Number, Schema
+from privmax.learning.cells import Category, Number
+from privmax.learning.schema import Schema
 
 EPSILONS: Final = ("0.1", "0.5", "1", "2", "8")
 DELTA = "1e-6"

@@ -9,6 +9,9 @@ files. So an entry and the parts it calls stand in one file.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -27,6 +30,30 @@ def entry(function: Any) -> Any:
         The compiled function.
     """
     return _njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function)
+
+
+def tell_of_compiling(kernels: Sequence[Any], what: str) -> None:
+    """Say on a terminal or in a notebook that kernels are about to be compiled, which takes a while
+    and is done once. Nothing is said where an earlier process has left the result.
+
+    Args:
+        kernels: What `entry` returned.
+        what: What they do.
+    """
+    if not (sys.stderr.isatty() or "ipykernel" in sys.modules):
+        return
+    if any(not kernel.signatures and not _is_kept(kernel) for kernel in kernels):
+        print(f"Compiling {what}, once on this machine: about half a minute …", file=sys.stderr)
+
+
+def _is_kept(kernel: Any) -> bool:
+    """Whether a compiled form of a kernel lies in numba's cache."""
+    try:
+        implementation = kernel._cache._impl
+        folder = Path(implementation.locator.get_cache_path())
+        return any(folder.glob(f"{implementation.filename_base}*.nbi"))
+    except Exception:  # numba keeps it elsewhere: then nothing is known
+        return True
 
 
 def step(function: Any) -> Any:

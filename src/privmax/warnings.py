@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
@@ -97,6 +97,17 @@ def warn_of_fits(price: Privacy, learner: str = "PrivateERM") -> None:
             "together so far, and every further fit of a grid search or a cross-validation adds "
             "to it. Give a ledger to add them up and to stop at a budget, or fit once.",
         )
+
+
+def warn_of_steps(steps: Sequence[str]) -> None:
+    """Of steps of a pipeline that learn from private rows before a private learner does."""
+    _warn(
+        "steps",
+        f"The pipeline learns from X before the private learner does: {', '.join(steps)}. What it "
+        "learns (categories, means, ranges) is used and shown without noise, and the privacy cost "
+        "does not cover it. Declare it instead: give the class a schema, or the step its "
+        "categories.",
+    )
 
 
 def _warn(kind: str, message: str) -> None:

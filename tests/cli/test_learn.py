@@ -655,3 +655,145 @@ def test_a_file_with_nothing_to_predict_from_is_named(tmp_path):
     path = tmp_path / "labels.csv"
     path.write_text("card\n0\n1\n", encoding="utf-8")
     assert "no column to predict from" in refusal(privmax(path, *LABEL, *BOUNDS, *PRICE))
+
+
+SCHEMA = """
+[age]
+low = 0
+high = 100
+cells = 10
+missing = true
+
+[work]
+values = ["Private", "Gov"]
+missing = "?"
+"""
+
+
+def members(rows=2000):
+    """Ages, some missing or no numbers, kinds of work, and a label that follows from both."""
+    rng = np.random.default_rng(4)
+    ages = [*rng.integers(0, 100, rows - 3).tolist(), "", "73519x", "1e999"]
+    works = rng.choice(["Private", " Private", "Gov", "?", "", "zorblax"], rows).tolist()
+    yes = [
+        isinstance(age, int) and age >= 40 and work.strip() == "Private"
+        for age, work in zip(ages, works, strict=True)
+    ]
+    labels = ["yes" if one else "no" for one in yes]
+    return [(place, *row) for place, row in enumerate(zip(ages, works, labels, strict=True))]
+
+
+WITH_SCHEMA = ("--label", "card", "--labels", "no,yes", "--hypotheses", "conjunctions")
+WITH_SCHEMA += ("--literals", "2", "--epsilon", "5")
+FOUND = "rule       card = yes if age >= 40 and work = Private, else no"
+
+
+@pytest.fixture
+def declared(tmp_path):
+    path = tmp_path / "schema.toml"
+    path.write_text(SCHEMA, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("form", ["csv", "gzip", "parquet", "json", "stdin"])
+def test_a_schema_reads_text_categories_and_missing_values(form, declared, tmp_path):
+    rows, names = members(), "id,age,work,card"
+    path, stdin = tmp_path / "rows.csv", None
+    path.write_text(text_of(names, rows), encoding="utf-8")
+    if form == "gzip":
+        path = tmp_path / "rows.csv.gz"
+        path.write_bytes(gzip.compress(text_of(names, rows).encode()))
+    elif form == "parquet":
+        path = tmp_path / "rows.parquet"
+        duckdb.sql(
+            f"COPY (SELECT * FROM read_csv('{tmp_path}/rows.csv', all_varchar=true)) "
+            f"TO '{path}' (FORMAT parquet)"
+        )
+    elif form == "json":
+        path = tmp_path / "rows.jsonl"
+        objects = (dict(zip(names.split(","), row, strict=True)) for row in rows)
+        path.write_text("\n".join(map(json.dumps, objects)), encoding="utf-8")
+    elif form == "stdin":
+        path, stdin = "-", text_of(names, rows)
+    result = privmax(path, "--schema", declared, *WITH_SCHEMA, stdin=stdin)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[0] == FOUND
+
+
+def test_a_rule_with_a_schema_is_saved_with_it_and_applied(declared, tmp_path):
+    file, saved = tmp_path / "rows.csv", tmp_path / "rule.json"
+    file.write_text(text_of("id,age,work,card", members()), encoding="utf-8")
+    result = privmax(file, "--schema", declared, *WITH_SCHEMA, "--save", saved, "--json")
+    assert result.exit_code == 0
+    told = json.loads(result.stdout)
+    assert told["features"] == ["age", "work"]
+    assert told["schema"] == {
+        "age": {"low": 0, "high": 100, "cells": 10, "missing": True},
+        "work": {"values": ["Private", "Gov"], "missing": "?"},
+    }
+    assert told["rule"]["tests"] == [
+        {"feature": "age", "threshold": 40.0, "below": False, "missing": False},
+        {"feature": "work", "equals": "Private", "not": False},
+    ]
+    new = tmp_path / "new.csv"
+    new.write_text("work,age\n Private,51\nGov,51\nPrivate,\nzorblax,x\nPrivate,12\n")
+    result = privmax(new, "--apply", saved)
+    assert result.stdout.split() == ["card", "yes", "no", "no", "no", "no"]
+    told["rule"]["tests"][0]["threshold"] = 41
+    saved.write_text(json.dumps(told))
+    assert "the file has no rule" in privmax(new, "--apply", saved).output
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--low", 0), "--low 0.0: --schema says it for every column"),
+        (("--high", "age=3"), "--high {'age': 3.0}: --schema says it for every column"),
+        (("--cells", 3), "--cells 3: --schema says it for every column"),
+        (
+            ("--features", "age,wrok"),
+            "--features wrok: the schema has no such column. Did",
+        ),
+    ],
+)
+def test_what_stands_beside_a_schema(options, message, declared, tmp_path):
+    file = tmp_path / "rows.csv"
+    file.write_text(text_of("id,age,work,card", members(50)), encoding="utf-8")
+    result = privmax(file, "--schema", declared, *WITH_SCHEMA, *options)
+    assert result.exit_code == 2
+    assert message in result.output
+
+
+def test_features_choose_among_the_columns_of_a_schema(declared, tmp_path):
+    file = tmp_path / "rows.csv"
+    file.write_text(text_of("id,age,work,card", members()), encoding="utf-8")
+    result = privmax(file, "--schema", declared, *WITH_SCHEMA, "--features", "work", "--json")
+    assert json.loads(result.stdout)["features"] == ["work"]
+    assert list(json.loads(result.stdout)["schema"]) == ["work"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[age]\nlow = 1\n", "age.high"),
+        ("[card]\nvalues = [1]\n", "it declares the label, card"),
+        ("[salary]\nlow = 0\nhigh = 1\n", "no such column"),
+        ("age", "not valid TOML"),
+    ],
+)
+def test_schemas_that_cannot_be_used(text, message, tmp_path):
+    file, schema = tmp_path / "rows.csv", tmp_path / "schema.toml"
+    file.write_text(text_of("id,age,work,card", members(50)), encoding="utf-8")
+    schema.write_text(text)
+    result = privmax(file, "--schema", schema, *WITH_SCHEMA)
+    assert result.exit_code == 2
+    assert message in result.output
+    assert not any(secret in result.output for secret in SECRETS)
+
+
+def test_a_strict_ledger_takes_a_schema_without_features(declared, tmp_path):
+    file, path = tmp_path / "rows.csv", tmp_path / "budget.db"
+    file.write_text(text_of("id,age,work,card", members()), encoding="utf-8")
+    Ledger.create(path, budget=Privacy(5), strict=True).close()
+    result = privmax(file, "--schema", declared, *WITH_SCHEMA, "--ledger", path)
+    assert result.stdout.splitlines()[0] == FOUND

@@ -42,6 +42,8 @@ RUNS = {
         f"learn {MEMBERS}",
         f"learn {MEMBERS} --hypotheses trees --features age,visits --ledger b.db --unit user",
         f"learn {MEMBERS} --features age,visits --hypotheses conjunctions",
+        "learn sample:members --label card --labels 0,1 --epsilon 9 --schema schema.toml",
+        "learn work.csv --label card --labels 0,1 --epsilon 9 --schema work.toml",
     ],
     "plan": [
         "plan --epsilon 1 --delta 1e-6 --universe 1e30",
@@ -100,6 +102,11 @@ def folder(tmp_path, monkeypatch):
     Path("numbers.csv").write_text(
         "number,user\n" + "".join(f"7,{user}\n" for user in range(90)), encoding="utf-8"
     )
+    Path("schema.toml").write_text(
+        "[visits]\nlow = 0\nhigh = 100\nmissing = true\n", encoding="utf-8"
+    )
+    Path("work.toml").write_text('[work]\nvalues = ["tea", "ale"]\n', encoding="utf-8")
+    Path("work.csv").write_text("work,card\n" + "tea,1\nale,0\nrum,0\n" * 50, encoding="utf-8")
     for line in (
         "budget create b.db --epsilon 9 --delta 1e-3",
         "budget account b.db ada --epsilon 3 --delta 1e-5",

@@ -42,7 +42,9 @@ SCHEMAS = [
 
 
 @pytest.mark.parametrize("columns", SCHEMAS)
-def test_an_engine_finds_the_same_cells(load, columns):
+def test_an_engine_finds_the_same_cells(load, engine, columns):
+    if engine == "mariadb" and "yes" in columns:
+        pytest.skip("it has no booleans: they are whole numbers there")
     data = rows()
     table, schema = load(data), Schema(columns)
     cells = dict(zip(schema.names, schema.expressions(table), strict=True))

@@ -19,7 +19,18 @@ from privmax import (
     SharpMargin,
 )
 from privmax.auditing import divergence
-from privmax.learning import Conjunctions, Disjunctions, Explicit, LinearGrid, Shape, Stumps, Trees
+from privmax.learning import (
+    Category,
+    Conjunctions,
+    Disjunctions,
+    Explicit,
+    LinearGrid,
+    Number,
+    Schema,
+    Shape,
+    Stumps,
+    Trees,
+)
 from privmax.learning.classes.contract import Counts
 from privmax.learning.source import HypothesisSource
 from privmax.mechanisms.contract import Outcome
@@ -67,7 +78,13 @@ class Corner:
         return (np.array(self.corner) <= X).all(axis=1).astype(np.intp)
 
 
+SCHEMA = Schema(age=Number(thresholds=[1, 2]), work=Category([0, 1]))
+"""Of the values 0, 1 and 2 the cell is the value: for the category 2 is not listed."""
+
 CLASSES = {
+    "stumps with a schema": Stumps(schema=SCHEMA),
+    "trees with a schema": Trees(schema=SCHEMA),
+    "conjunctions with a schema": Conjunctions(2, schema=SCHEMA),
     "stumps": Stumps(thresholds=[1, 2]),
     "trees": Trees(thresholds=[[1], [2]]),
     "conjunctions": Conjunctions(2, thresholds=[1, 2]),
@@ -317,3 +334,34 @@ class Numbers:
 
     def hypothesis(self, number, shape):
         return number
+
+
+def law_of_learned_names(data):
+    """A broken variant: an encoder has listed the names that occur, and a rule asks for one of
+    them.
+    """
+    names = sorted({x[1] for x, _ in data})
+    score = [sum((x[1] == name) == bool(label) for x, label in data) for name in names]
+    values, counts = np.unique(score, return_counts=True)
+    levels = tuple(zip(values[::-1].tolist(), counts[::-1].tolist(), strict=True))
+    chances = law_of(PermuteAndFlip(epsilon=1), levels, len(names))
+    return dict(zip(names, (chances[one] for one in score), strict=True))
+
+
+def test_names_learned_from_the_rows_are_caught():
+    """Who is the only one with a name is the reason that a rule can ask for it."""
+    common, only = EXAMPLES[0], next(one for one in EXAMPLES if one[0][1] == 2)
+    before, after = law_of_learned_names([common] * 4), law_of_learned_names([common] * 4 + [only])
+    assert 2 not in before
+    assert after[2] > float(DELTA)  # a rule that the data without this person can never give
+    declared = [
+        law(PermuteAndFlip(epsilon=1), "stumps with a schema", data)
+        for data in ([common] * 4, [common] * 4 + [only])
+    ]
+    assert gap(*declared) < 1e-9
+    assert gap(*reversed(declared)) < 1e-9
+
+
+def test_a_schema_reads_every_example_as_its_cells():
+    X, _ = arrays(EXAMPLES)
+    assert (SCHEMA.codes(X).T == X).all()

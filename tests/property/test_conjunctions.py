@@ -50,7 +50,7 @@ def every_score(hypotheses, X, y, shape):
 def search(hypotheses, X, y, shape, compiled):
     """The search with a walk of the test's choosing."""
     with patch.object(
-        search_module, "_choose_walk", lambda _: compiled_walk if compiled else numpy_walk
+        search_module, "_choose_walk", lambda *_: compiled_walk if compiled else numpy_walk
     ):
         return hypotheses.score(X, y, shape)
 

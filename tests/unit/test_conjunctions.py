@@ -7,12 +7,14 @@ from __future__ import annotations
 import pickle
 import sys
 from math import comb
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import numpy as np
 import pytest
 
 import privmax.learning
+from privmax import kernels
 from privmax.errors import DataError, ParameterError
 from privmax.learning.classes.conjunctions import (
     Conjunction,
@@ -44,7 +46,7 @@ def planted(rows, features, chosen, noise=0.0, seed=0):
 
 
 def scored(hypotheses, X, y, compiled):
-    with patch.object(search, "_choose_walk", lambda _: compiled_walk if compiled else numpy_walk):
+    with patch.object(search, "_choose_walk", lambda *_: compiled_walk if compiled else numpy_walk):
         return hypotheses.score(X, y, Shape(X.shape[1], 2))
 
 
@@ -312,3 +314,38 @@ def test_nothing_private_is_shown():
         repr(Conjunctions(2))
         == "Conjunctions(literals=2, low=None, high=None, cells=2, thresholds=None)"
     )
+
+
+def test_numba_is_not_loaded_for_a_short_search(monkeypatch):
+    X, y = planted(200, 6, [0, 3])
+    monkeypatch.delitem(sys.modules, "numba")
+    scores = Conjunctions(2).score(X, y, Shape(6, 2))
+    assert scores._walks is numpy_walk
+    monkeypatch.setattr(search, "WORTH_LOADING_NUMBA", 0)
+    assert Conjunctions(2).score(X, y, Shape(6, 2))._walks is compiled_walk
+
+
+@pytest.mark.parametrize("seen", [True, False])
+@pytest.mark.parametrize("kept", [True, False])
+def test_compiling_is_told_where_somebody_waits_for_it(seen, kept, monkeypatch, capsys):
+    kernel = SimpleNamespace(signatures=[])
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: seen, raising=False)
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+    monkeypatch.setattr(kernels, "_is_kept", lambda one: kept)
+    kernels.tell_of_compiling([kernel], "the search through conjunctions")
+    told = "Compiling the search through conjunctions, once on this machine"
+    assert (told in capsys.readouterr().err) == (seen and not kept)
+    kernels.tell_of_compiling([SimpleNamespace(signatures=["one"])], "what is compiled already")
+    assert capsys.readouterr().err == ""
+
+
+def test_whether_a_kernel_is_kept_is_known_from_the_cache(tmp_path):
+    implementation = SimpleNamespace(
+        locator=SimpleNamespace(get_cache_path=lambda: str(tmp_path)), filename_base="walk-1.py311"
+    )
+    kernel = SimpleNamespace(_cache=SimpleNamespace(_impl=implementation))
+    assert not kernels._is_kept(kernel)
+    (tmp_path / "walk-1.py311.nbi").touch()
+    assert kernels._is_kept(kernel)
+    assert kernels._is_kept(compiled_walk._walk) in (True, False)
+    assert kernels._is_kept(object())  # nothing is known, so nothing is said

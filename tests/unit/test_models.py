@@ -761,3 +761,42 @@ def test_predictions_in_a_column_do_not_become_a_table_of_all_pairs(name):
     score, _ = find_score(name, "accuracy", (-1, 0))
     with pytest.raises(ValueError, match="different shapes"):
         score(np.zeros(3), np.zeros((3, 1)))
+
+
+class Knows:
+    """A model that says which labels it knows."""
+
+    def __init__(self, classes, says=0):
+        self.classes_, self._says = classes, says
+
+    def predict(self, rows):
+        return np.full(len(rows), self._says)
+
+
+def test_models_with_other_kinds_of_labels_are_refused_before_a_label_is_read():
+    """Text is never equal to 0 or 1: every such model would be wrong everywhere, and a random one
+    would come out.
+    """
+    texts, numbers = np.array(["<=50K", ">50K"]), np.array([0, 1])
+    rows, zeros = np.zeros((4, 1)), np.zeros(4, int)
+    for classes in (texts, list(texts), texts.astype(object)):
+        with pytest.raises(ParameterError, match=r"'b'.* are text .* of y are numbers"):
+            select_model({"a": Knows(numbers), "b": Knows(classes)}, rows, zeros, epsilon=1)
+        with pytest.raises(ParameterError, match=r"text .* labels of Model 0 are numbers"):
+            select_model([Knows(numbers), Knows(classes)], rows, zeros.tolist(), epsilon=1)
+    with pytest.raises(ParameterError, match=r"classes_ are numbers .* of y are text"):
+        select_model([Knows(numbers)], rows, pd.Series(["x"] * 4), epsilon=1)
+
+
+def test_models_with_other_kinds_of_labels_cost_nothing(tmp_path):
+    ledger = privmax.Ledger.create(tmp_path / "budget.db", epsilon=1)
+    with pytest.raises(ParameterError, match="classes_ are text"):
+        select_model([Knows(["a", "b"])], np.zeros((4, 1)), np.zeros(4), epsilon=1, ledger=ledger)
+    assert ledger.left().epsilon == 1
+
+
+@pytest.mark.parametrize("classes", [np.array([0, 1]), [0.0, 1.0], None, 7, ["a", 1], [[0], [1]]])
+def test_labels_that_may_be_right_are_not_refused(classes):
+    models = [Knows(classes), Knows(np.array([0, 1]))]
+    assert select_model(models, np.zeros((9, 1)), np.zeros(9, int), epsilon=1).item in (0, 1)
+    assert select_model(models, np.zeros((9, 1)), [0] * 9, epsilon=1).item in (0, 1)

@@ -55,7 +55,7 @@ def test_categories_by_value_whatever_their_type():
     assert kind.codes(np.array([1, 2, np.nan])).tolist() == [1, 2, 0]
     assert kind.codes(np.array([True])).tolist() == [4]
     assert Category([True, False]).codes(np.array([True, False])).tolist() == [0, 1]
-    assert Category([True, False]).codes(["True", "False", "true"]).tolist() == [0, 1, 2]
+    assert Category([True, False]).codes(["True", "False", "true", "TRUE"]).tolist() == [0, 1, 0, 2]
     assert Category(["a"]).codes(["a", "", None, "b"]).tolist() == [0, 1, 1, 1]
 
 
@@ -128,6 +128,9 @@ def test_a_column_that_is_not_there_or_twice_is_named():
         SCHEMA.codes(np.zeros((3, 5)))
     with pytest.raises(DataError, match="table with 2 columns"):
         SCHEMA.codes([[1], [2, 3]])
+    with pytest.raises(DataError, match="table with 2 columns"):
+        SCHEMA.codes([1, 2])
+    assert SCHEMA.codes([[[1, 2], [3, 4]]]).tolist() == [[0], [0]]  # values that are lists
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""Rows of numbers with a label, for `privmax learn`. No message quotes what a file holds."""
+"""Rows with a label, for `privmax learn`: numbers, or cells of a schema. No message quotes what a
+file holds.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from array import array
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from privmax.cli.inputs import Input
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from privmax.learning.schema import Schema
+
 Label = int | float | str
 
 _TABLES = (*PARQUET, *(one for one in CSV if one != ".csv"))
@@ -30,12 +35,12 @@ class Examples:
     """Private rows.
 
     features   names of the columns of X
-    X          numbers, all of them finite
+    X          numbers, all of them finite; or cells of a schema
     y          the label of every row, one of those declared; empty where none were asked for
     """
 
     features: Sequence[str]
-    X: NDArray[np.float64]
+    X: NDArray[Any]
     y: Sequence[Label]
 
     def __repr__(self) -> str:
@@ -43,11 +48,15 @@ class Examples:
 
 
 def read_examples(
-    given: Input, features: Sequence[str] | None, label: str | None, labels: Sequence[Label]
+    given: Input,
+    features: Sequence[str] | Schema | None,
+    label: str | None,
+    labels: Sequence[Label],
 ) -> Examples:
     """The rows of files, of a folder of Parquet files, of a table, or of standard input ("-").
 
-    features   columns to read; None: all but the label
+    features   columns to read; None: all but the label. Of a schema the cells are read, and no
+               value of a feature is refused
     label      column of the labels; None: there is none to read
     labels     all there can be, of one type
     """
@@ -57,7 +66,8 @@ def read_examples(
         if _is_table(data):
             return _of_table(data, where, (features, label, labels), held)
         _check_features(data, features)
-        wanted = None if features is None else [*features, *([] if label is None else [label])]
+        names = _names_of(features)
+        wanted = None if names is None else [*names, *([] if label is None else [label])]
         with open_records(cast(Place, data), wanted, where) as (names, rows):
             return _of_text(names, rows, (features, label, labels))
     raise AssertionError  # no context swallows an error
@@ -78,7 +88,12 @@ def read_columns(given: Input, label: str) -> list[str]:
     raise AssertionError
 
 
-def _check_features(data: object, features: Sequence[str] | None) -> None:
+def _names_of(features: Sequence[str] | Schema | None) -> Sequence[str] | None:
+    named = cast(Any, features)  # a schema is not loaded where there is none
+    return cast("Sequence[str] | None", getattr(named, "names", named))
+
+
+def _check_features(data: object, features: object) -> None:
     """Refuse JSON Lines without named features: which keys there are, rows decide, and a rule must
     not be chosen from what they decide.
     """
@@ -101,8 +116,11 @@ def _is_csv(data: object) -> bool:
     return isinstance(data, Files) and data.is_csv
 
 
-_Asked = tuple[Sequence[str] | None, str | None, Sequence[Label]]
+_Asked = tuple["Sequence[str] | Schema | None", str | None, Sequence[Label]]
 """What is asked for: the features, the label, the labels."""
+
+_CHUNK = 1 << 14
+"""Rows of text held at a time, where their cells are all that is kept."""
 
 
 def _of_text(names: Sequence[str], rows: Rows, asked: _Asked) -> Examples:
@@ -111,34 +129,62 @@ def _of_text(names: Sequence[str], rows: Rows, asked: _Asked) -> Examples:
     features, label, labels = asked
     if len(set(names)) < len(names):
         raise DataError("Two columns of FILE have the same name. Rename one.")
-    chosen = _chosen(names, features, label, shown=False)
+    chosen = _chosen(names, _names_of(features), label, shown=False)
     if features is None:
         _names(chosen)
     places = [names.index(name) for name in chosen]
-    where = None if label is None else names.index(label)
-    known: dict[object, Label] = {one: one for one in labels}
-    numeric = not any(isinstance(one, str) for one in labels)
-    values, y, count = array("d"), [], 0
-    for line, row in rows:
+    labelled, y = _with_labels(rows, None if label is None else names.index(label), labels)
+    if hasattr(features, "codes"):
+        cells = _cells_of_text(labelled, places, cast("Schema", features))
+        return Examples(chosen, cells, y)
+    values, count = array("d"), 0
+    for line, row in labelled:
         for place in places:
             number = _number(row[place])
             if number is None:
                 raise DataError(
-                    f"Line {line} has no finite number in column {place + 1}. Correct it, or "
-                    "choose other columns with --features."
+                    f"Line {line} has no finite number in column {place + 1}. Correct it, choose "
+                    "other columns with --features, or declare the columns with --schema."
                 )
             values.append(number)
-        if where is not None:
-            text = row[where].strip()
-            found = known.get(_number(text) if numeric else text)
-            if found is None:
-                raise DataError(
-                    f"Line {line} has a label that is not in --labels. Declare every possible "
-                    "label."
-                )
-            y.append(found)
         count += 1
     return Examples(chosen, np.frombuffer(values, np.float64).reshape(_some(count), len(chosen)), y)
+
+
+def _with_labels(
+    rows: Rows, where: int | None, labels: Sequence[Label]
+) -> tuple[Rows, list[Label]]:
+    """The rows, and a list that gets the label of each when the row is read."""
+    known: dict[object, Label] = {one: one for one in labels}
+    numeric = not any(isinstance(one, str) for one in labels)
+    y: list[Label] = []
+
+    def read() -> Rows:
+        for line, row in rows:
+            if where is not None:
+                text = row[where].strip()
+                found = known.get(_number(text) if numeric else text)
+                if found is None:
+                    raise DataError(
+                        f"Line {line} has a label that is not in --labels. Declare every possible "
+                        "label."
+                    )
+                y.append(found)
+            yield line, row
+
+    return read(), y
+
+
+def _cells_of_text(rows: Rows, places: Sequence[int], schema: Schema) -> NDArray[np.uint16]:
+    """The cells of some columns, read in chunks."""
+    import numpy as np
+
+    found = [np.empty((0, len(places)), np.uint16)]
+    while some := [[row[place] for place in places] for _, row in islice(rows, _CHUNK)]:
+        found.append(schema.codes(some).T)
+    cells = np.concatenate(found)
+    _some(len(cells))
+    return cells
 
 
 def _chosen(
@@ -186,11 +232,15 @@ def _of_table(data: object, where: Condition | None, asked: _Asked, held: ExitSt
 
     features, label, labels = asked
     table = as_table(data, [], [], True, held)
-    chosen = _chosen(table.columns, features, label, shown=not _is_csv(data))
+    chosen = _chosen(table.columns, _names_of(features), label, shown=not _is_csv(data))
     if features is None and _is_csv(data):
         _names(chosen)
     table = keep_rows(table, where, data)
-    columns = [_as_number(table[name], "features") for name in chosen]
+    with_schema = hasattr(features, "codes")
+    if with_schema:
+        columns = _cells_in_table(table, cast("Schema", features), typed=not _is_csv(data))
+    else:
+        columns = [_as_number(table[name], "features") for name in chosen]
     if label is not None:
         text = any(isinstance(one, str) for one in labels)
         column = table[label]
@@ -199,13 +249,14 @@ def _of_table(data: object, where: Condition | None, asked: _Asked, held: ExitSt
         columns.append(table[table.columns[0]].isnull().cast("float64"))
     named = table.select(**{f"column_{place}": column for place, column in enumerate(columns)})
     read = ask("reading the rows", named.to_pyarrow)
-    X = np.empty((_some(read.num_rows), len(chosen)))
+    kind = np.uint16 if with_schema else np.float64
+    X = np.empty((_some(read.num_rows), len(chosen)), kind)
     for place in range(len(chosen)):
         X[:, place] = read.column(place).to_numpy()
     if not np.isfinite(X).all():
         raise DataError(
-            "A row of FILE has no finite number in one of the columns. Correct it, or choose other "
-            "columns with --features."
+            "A row of FILE has no finite number in one of the columns. Correct it, choose other "
+            "columns with --features, or declare the columns with --schema."
         )
     known: dict[object, Label] = {one: one for one in labels}
     y = [] if label is None else [known.get(one) for one in read.column(len(chosen)).to_pylist()]
@@ -214,6 +265,12 @@ def _of_table(data: object, where: Condition | None, asked: _Asked, held: ExitSt
             "A row of FILE has a label that is not in --labels. Declare every possible label."
         )
     return Examples(chosen, X, [one for one in y if one is not None])
+
+
+def _cells_in_table(table: Any, schema: Schema, *, typed: bool) -> list[Any]:
+    from privmax.learning.expressions import cell_expressions
+
+    return list(cell_expressions(schema, table, typed=typed))
 
 
 def _as_number(column: Any, option: str) -> Any:

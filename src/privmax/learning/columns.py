@@ -56,6 +56,38 @@ def frame_names(X: Any) -> list[Any]:
     return list(X.column_names if hasattr(X, "column_names") else X.columns)
 
 
+def column_kinds(X: Any) -> Iterator[tuple[Any, str]]:
+    """The name of each column of a frame, and what its type says it holds. No row is looked at.
+
+    Examples:
+        >>> import pandas as pd
+        >>> list(column_kinds(pd.DataFrame({"age": [41], "born": pd.to_datetime(["1985-01-01"])})))
+        [('age', 'numbers'), ('born', 'other')]
+    """
+    empty = X.slice(0, 0) if hasattr(X, "slice") else X.iloc[:0]
+    for place, name in enumerate(frame_names(X)):
+        if hasattr(empty, "iloc"):
+            column = empty.iloc[:, place]
+        else:
+            column = empty.to_series(place) if hasattr(empty, "to_series") else empty.column(place)
+        yield name, read_column(column).kind
+
+
+def column_kind(values: Any) -> str:
+    """What the type of one column says it holds. No value is looked at; a list may hold anything.
+
+    Examples:
+        >>> column_kind(np.array(["tea"])), column_kind(["tea"])
+        ('text', 'mixed')
+    """
+    if hasattr(values, "slice") or hasattr(values, "iloc"):
+        values = values.slice(0, 0) if hasattr(values, "slice") else values.iloc[:0]
+    known = isinstance(values, np.ndarray) or hasattr(values, "dtype") or hasattr(values, "type")
+    if not known or getattr(values, "ndim", 1) != 1:
+        return MIXED
+    return read_column(values[:0]).kind
+
+
 def find_columns(X: Any, names: Sequence[str]) -> Iterator[Column]:
     """The columns with these names, in this order; of arrays, lists and sparse matrices all
     columns, by position.
@@ -193,10 +225,14 @@ def _objects(values: Sequence[Any]) -> NDArray[Any]:
 def _table(X: Any) -> NDArray[Any]:
     """An array; lists as objects: one text in a row must not make texts of its numbers."""
     if isinstance(X, (list, tuple)):
-        try:
-            return np.array(X, dtype=object)
-        except ValueError:  # rows of different lengths
+        rows = [row for row in X if isinstance(row, (list, tuple, np.ndarray))]
+        width = len(rows[0]) if rows else 0
+        if len(rows) < len(X) or any(len(row) != width for row in rows):
             return np.empty(0)
+        table = np.empty((len(rows), width), object)
+        for place, row in enumerate(rows):  # one by one, as a value may itself be a list
+            table[place] = _objects(list(row))
+        return table
     table = np.asarray(X)
     if table.dtype.names is not None:
         raise ParameterError(

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from copy import deepcopy
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, is_dataclass
 from hashlib import sha256
 from itertools import chain
 from typing import Any, TypeVar
@@ -24,11 +24,22 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from privmax.display import in_words
 from privmax.errors import DataError, ParameterError
 from privmax.learning.classes.conjunctions import Conjunction, Disjunction
-from privmax.learning.classes.contract import Codes, Hypothesis, HypothesisClass, Shape
-from privmax.learning.classes.stumps import Constant, Stump
+from privmax.learning.classes.contract import (
+    Codes,
+    Hypothesis,
+    HypothesisClass,
+    Shape,
+    Tunable,
+    told_fields,
+)
+from privmax.learning.classes.grid import bind_bounds
+from privmax.learning.classes.stumps import Constant, Stump, check_schema
 from privmax.learning.classes.trees import Tree
+from privmax.learning.columns import MIXED, OTHER, TEXT, column_kinds, frame_names, is_frame
+from privmax.learning.pipelines import warn_of_pipeline
 from privmax.learning.rules import describe_rule, write_rule
-from privmax.learning.scoring import read_column
+from privmax.learning.schema import Schema
+from privmax.learning.scoring import count_rows, read_column
 from privmax.learning.source import HypothesisSource
 from privmax.ledger import Ledger
 from privmax.ledger.events import ROW
@@ -74,7 +85,8 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     Args:
         hypotheses: A public class: Stumps, Trees, Conjunctions, Disjunctions, LinearGrid, Explicit,
             or your own (three methods, docs/howto/own-class.md). Nothing in it may come from the
-            data.
+            data. With a schema (`Trees(schema=…)`, docs/howto/schema.md) X may be a frame with
+            text, categories and missing values, or a sparse matrix.
         epsilon: What one `fit` costs; a float means the decimal that it prints as: 0.1 is one
             tenth.
         delta: Probability with which the guarantee may fail. With 0 (the default) there is always
@@ -142,11 +154,15 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
 
     def fit(self, X: Any, y: Any) -> PrivateERM:
         """Choose a hypothesis, at the cost of one release."""
+        warn_of_pipeline()
         if self.ledger is not None and Request.of(self.ledger).ledger.strict:
-            self.fit_read(_width(X), lambda: (X, y))
+            schema = _schema_of(self.hypotheses)
+            width = _width(X) if schema is None else schema.features
+            self._fit_read(width, lambda: (X, y), names=_text_names(X))
             self._name_features(X)  # as with the width, whether or not X was read
             return self
         hypotheses, declared = self._check()
+        hypotheses = bind_bounds(hypotheses, _text_names(X))
         self.__dict__.pop(
             "hypothesis_", None
         )  # a fit that fails leaves no rule of another shape behind
@@ -166,7 +182,17 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             read: Gives X and y.
             place: Where the data is, for the ledger, which then holds repeated requests to it.
         """
+        return self._fit_read(features, read, place)
+
+    def _fit_read(
+        self,
+        features: int,
+        read: Callable[[], tuple[Any, Any]],
+        place: str | None = None,
+        names: Sequence[str] = (),
+    ) -> PrivateERM:
         hypotheses, labels = self._check()
+        hypotheses = bind_bounds(hypotheses, names)
         if labels is None:
             raise ParameterError(
                 "labels", FROM_Y, "they must be declared before y is read", "For example [0, 1]."
@@ -238,17 +264,21 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     def predict(self, X: Any) -> NDArray[Any]:
         """The labels that `hypothesis_` gives the rows of X."""
         check_is_fitted(self, "hypothesis_")
-        _no_dates(X)
+        schema = _schema_of(self.hypotheses)
+        if schema is not None:
+            return self.classes_[self.hypothesis_.predict(schema.codes(X).T)]
+        _check_types(X)
         X = _numbers(
-            _quietly(lambda: validate_data(self, X, reset=False, dtype=_type_of(X)), _is_frame(X))
+            _quietly(lambda: validate_data(self, X, reset=False, dtype=_type_of(X)), _mixed(X))
         )
         return self.classes_[self.hypothesis_.predict(X)]
 
     def _name_features(self, X: Any) -> None:
         """Note the names of the columns, which are public; none where X has none, or not text."""
         self.__dict__.pop("feature_names_in_", None)
-        names = list(X.columns) if _is_frame(X) else []
-        if names and all(isinstance(name, str) for name in names):
+        schema = _schema_of(self.hypotheses)
+        names = _text_names(X) if schema is None else list(schema.names)
+        if names:
             self.feature_names_in_ = np.array(names, dtype=object)
 
     def _check(self) -> tuple[HypothesisClass, NDArray[Any] | None]:
@@ -305,14 +335,30 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     def _validate(self, X: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         if isinstance(y, (list, tuple)):
             y = read_column(y, "y")  # one float in a list must not make floats of all other labels
-        _no_dates(X)
-        X, y = _quietly(lambda: validate_data(self, X, y, dtype=_type_of(X)), _is_frame(X))
-        X = _numbers(X)
+        schema = _schema_of(self.hypotheses)
+        if schema is not None:
+            X, y = self._read_cells(X, y, schema)
+        else:
+            _check_types(X)
+            X, y = _quietly(lambda: validate_data(self, X, y, dtype=_type_of(X)), _mixed(X))
+            X = _numbers(X)
         if isinstance(self.labels, str):
             with warnings.catch_warnings():  # one tells of how many labels there are
                 warnings.simplefilter("ignore")
                 check_classification_targets(y)
         return X, y
+
+    def _read_cells(self, X: Any, y: Any, schema: Schema) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The cells of X, row by row, and y. Nothing but types and shapes can be wrong with X."""
+        cells = schema.codes(X).T
+        y = _quietly(lambda: validate_data(self, X="no_validation", y=y), ())
+        if not len(cells):
+            raise DataError("X has no rows.")
+        if len(cells) != count_rows(y):
+            raise DataError(_REWORDED["inconsistent"])
+        self.n_features_in_ = schema.features
+        self._name_features(X)
+        return cells, y
 
     def _question(
         self, hypotheses: HypothesisClass, labels: NDArray[Any], shape: Shape, place: str | None
@@ -350,6 +396,9 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True
         tags.classifier_tags.multi_class = not getattr(self.hypotheses, "binary", False)
+        if _schema_of(self.hypotheses) is not None:
+            given = tags.input_tags
+            given.sparse = given.string = given.categorical = given.allow_nan = True
         tags.classifier_tags.poor_score = (
             True  # a public class need not hold a good rule, and privacy adds noise
         )
@@ -425,7 +474,7 @@ def _describe(value: object) -> str:
     if isinstance(value, list | tuple):
         return f"{type(value).__name__}({', '.join(map(_describe, value))})"
     if is_dataclass(value) and not isinstance(value, type):
-        parts = [f"{field.name}={_describe(getattr(value, field.name))}" for field in fields(value)]
+        parts = [f"{name}={_describe(given)}" for name, given in told_fields(value)]
         return f"{type(value).__name__}({', '.join(parts)})"
     return repr(value)
 
@@ -484,25 +533,49 @@ def _type_of(X: object) -> Any:
     The type of the numbers in one row must not depend on those in another, as it does in lists, and
     in frames that were read from files: one decimal makes floats of a column of whole numbers.
     """
-    return np.float64 if isinstance(X, (list, tuple)) or _is_frame(X) else "numeric"
+    return np.float64 if isinstance(X, (list, tuple)) or is_frame(X) else "numeric"
 
 
-def _is_frame(X: object) -> bool:
-    return hasattr(X, "columns")
+def _text_names(X: Any) -> list[str]:
+    """The names of a frame's columns; none where X has none, or not text."""
+    names = frame_names(X) if is_frame(X) else []
+    return names if all(isinstance(name, str) for name in names) else []
 
 
-def _no_dates(X: Any) -> None:
-    """Refuse a frame with dates or spans of time: as numbers they would be in a unit of the
-    library's choice.
+def _schema_of(hypotheses: object) -> Schema | None:
+    """The schema of a class, or of the one within it; None: it has none."""
+    found = getattr(hypotheses, "schema", None)
+    if isinstance(hypotheses, Tunable):
+        check_schema(hypotheses)
+    return found if isinstance(found, Schema) else None
+
+
+def _check_types(X: Any) -> None:
+    """Refuse a frame with a column that by its type holds no numbers: as numbers dates would be in
+    a unit of the library's choice. Names and types are public.
     """
-    kinds = list(X.dtypes) if _is_frame(X) and hasattr(X, "dtypes") else []
-    if any(getattr(kind, "kind", "") in ("m", "M") or _is_temporal(kind) for kind in kinds):
-        raise DataError(_NO_NUMBER)
+    if not is_frame(X):
+        return
+    for name, kind in column_kinds(X):
+        if kind in (TEXT, OTHER):
+            held = "text" if kind == TEXT else "dates, lists or bytes"
+            remedy = (
+                "Give the class a schema that declares it as a Category (docs/howto/schema.md), "
+                "or leave it out."
+                if kind == TEXT
+                else "Convert it to numbers first, or leave it out."
+            )
+            raise DataError(
+                f"X has a value that is not a number: column {in_words(name)} holds {held} by its "
+                f"type. {remedy}"
+            )
 
 
-def _is_temporal(kind: Any) -> bool:
-    """Of a type of polars."""
-    return bool(hasattr(kind, "is_temporal") and kind.is_temporal())
+def _mixed(X: Any) -> Sequence[Any] | None:
+    """The columns of a frame that may hold anything, by their type; None: X is no frame."""
+    if not is_frame(X):
+        return None
+    return [name for name, kind in column_kinds(X) if kind == MIXED]
 
 
 _NO_NUMBER = "X has a value that is not a number. Convert dates and text to numbers first."
@@ -539,19 +612,28 @@ _REWORDED = {
 """What is said instead of other messages, by a word in them."""
 
 
-def _quietly(validate: Callable[[], T], frame: bool = False) -> T:
-    """Validation by scikit-learn, some of whose messages quote the data."""
+def _quietly(validate: Callable[[], T], mixed: Sequence[Any] | None = None) -> T:
+    """Validation by scikit-learn, some of whose messages quote the data.
+
+    mixed   of a frame, the columns that may hold anything; None: it is of something else
+    """
     try:
         return validate()
     except OverflowError:
         said = "convert"
     except TypeError:
-        if not frame:
+        if mixed is None:
             raise  # about the type of X, or of one object in an array: no data is quoted
         said = "convert"
     except ValueError as error:
         said = str(error)
     if said.startswith(_SAFE):
         raise ValueError(said)
+    if "convert" in said and mixed:
+        named = ", ".join(map(in_words, mixed))
+        raise DataError(
+            f"X has a value that is not a number. By their types only these columns may hold one: "
+            f"{named}. Convert them to numbers, or give the class a schema (docs/howto/schema.md)."
+        )
     reworded = (message for word, message in _REWORDED.items() if word in said)
     raise DataError(next(reworded, "X or y cannot be used: see the documentation of fit."))

@@ -9,25 +9,31 @@ from typing import TYPE_CHECKING, Any
 
 from privmax.display import in_words
 from privmax.errors import DataError, column_error
-from privmax.learning.columns import TEXT
-from privmax.learning.schema import NUMERAL, WHOLE, Category, Number, Schema
+from privmax.learning.cells import NUMERAL, WHOLE, Category, Number
+from privmax.learning.columns import MIXED, TEXT
+from privmax.learning.schema import Schema
 
 if TYPE_CHECKING:
     from ibis.expr.types import IntegerValue, Table
 
 
-def cell_expressions(schema: Schema, table: Table) -> list[IntegerValue]:
-    """The cell of every value as an expression, for each column of a schema."""
+def cell_expressions(schema: Schema, table: Table, *, typed: bool = True) -> list[IntegerValue]:
+    """The cell of every value as an expression, for each column of a schema.
+
+    Args:
+        typed: Whether the types of the columns are declared. Those of a CSV file are not, so text
+            may be numbers.
+    """
     for name in schema.names:
         if name not in table.columns:
             raise column_error("schema", name, list(table.columns), "table")
-    return [_cells(column, table[column.name]) for column in schema.columns]
+    return [_cells(column, table[column.name], typed) for column in schema.columns]
 
 
-def _cells(column: Number | Category, values: Any) -> IntegerValue:
+def _cells(column: Number | Category, values: Any, typed: bool) -> IntegerValue:
     kind = values.type()
     if kind.is_string():
-        column.check_text(TEXT)
+        column.check_text(TEXT if typed else MIXED)
         return _of_text(column, values.strip())
     if kind.is_boolean():
         return _of_boolean(column, values)
@@ -39,13 +45,15 @@ def _cells(column: Number | Category, values: Any) -> IntegerValue:
     return _of_number(column, values.cast("float64"), kind.is_floating() and _has_nan(values))
 
 
+_WITHOUT_NAN = ("mysql", "sqlite")
+"""Engines, as Ibis calls them, that have no NaN, and no function that asks for it."""
+
+
 def _has_nan(values: Any) -> bool:
-    """Whether the engine has NaN, as SQLite and MySQL have not."""
     import ibis
-    from ibis.expr.operations import IsNan
 
     try:
-        return bool(values.get_backend().has_operation(IsNan))
+        return values.get_backend().name not in _WITHOUT_NAN
     except ibis.common.exceptions.IbisError:  # a table that no engine holds yet
         return True
 
@@ -65,8 +73,11 @@ def _of_text(column: Number | Category, text: Any) -> Any:
 
 
 def _of_boolean(column: Number | Category, values: Any) -> Any:
+    import ibis
+
     if isinstance(column, Number):
-        return _of_number(column, values.cast("int8").cast("float64"), False)
+        number = ibis.cases((values == True, 1.0), (values == False, 0.0), else_=None)  # noqa: E712
+        return _of_number(column, number, False)
     tests = [
         (values == value, column.known.get(str(value), column.other)) for value in (True, False)
     ]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from privmax.encoding import recordable
 from privmax.errors import DataError, ParameterError
 from privmax.labels import label_by_value
+from privmax.learning.columns import column_kind
 from privmax.learning.scoring import (
     Accuracy,
     Bounds,
@@ -162,6 +163,8 @@ def select_model(
         raise ParameterError(
             "models", "<names>", "a ledger cannot write down a name", "Use text or numbers."
         )
+    if isinstance(rule, Accuracy) and method == "predict":
+        check_classes(entrants, y)
     low, high = (None, None) if bounds is None else bounds
     question = Question(
         "select_model",
@@ -245,6 +248,43 @@ def score_models(
     return ModelSource(totals, entrants.names, scoring)
 
 
+def check_classes(entrants: Entrants, y: Any) -> None:
+    """Refuse models whose labels, by their `classes_`, are text where others have numbers, or the
+    type of y says numbers; or the reverse. Such a model is never right. Models and types are
+    public, so this is found before any label is read or anything is charged.
+
+    Raises:
+        ParameterError: Labels of two kinds meet.
+
+    Examples:
+        >>> check_classes(list_entrants(np.array([[1, 0], [1, 1]]), None, "predict"), [0, 1])
+    """
+    if not isinstance(entrants, Predictors):
+        return
+    told = {"numbers": "numbers", "text": "text"}
+    first, whose = told.get(column_kind(y), ""), "y"
+    for number in range(len(entrants)):
+        classes = entrants.classes(number)
+        kind = "" if classes is None else told.get(_class_kind(classes), "")
+        if kind and first and kind != first:
+            raise ParameterError(
+                "models", _who(entrants, number), f"its classes_ are {kind} and the labels of "
+                f"{whose} are {first}, so one of them would never be right",
+                "Fit all models to labels as they are in y.",
+            )  # fmt: skip
+        if kind and not first:
+            first, whose = kind, _who(entrants, number)
+
+
+def _class_kind(classes: Any) -> str:
+    """What `classes_` holds; of a list of objects, what all of them are."""
+    try:
+        kinds = {column_kind(np.asarray([one])) for one in classes}
+    except Exception:  # somebody's own attribute of this name
+        return ""
+    return kinds.pop() if len(kinds) == 1 else ""
+
+
 def slice_rows(rows: Any, start: int, stop: int) -> Any:
     """Some rows, as what they are part of.
 
@@ -287,6 +327,15 @@ class Predictors:
             self._loaded = number, self._find_call(number)
         predict, rows = self._loaded[1], self._part[1]
         return call_quietly(lambda: predict(rows), f"{_who(self, number)} failed")
+
+    def classes(self, number: int) -> Any:
+        """The labels that a model says it knows, which are public; None: it does not say, or would
+        have to be loaded.
+        """
+        if not isinstance(self._models, (list, tuple, dict)):
+            return None
+        model = self._models[number if self.names is None else self.names[number]]
+        return getattr(model, "classes_", None)
 
     def _find_call(self, number: int) -> Callable[[Any], Any]:
         """What to call of a model. Loading one sees no data, so errors of that are passed on."""

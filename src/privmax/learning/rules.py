@@ -7,7 +7,13 @@ A rule in JSON is {"label": 1}, or
 
 where `then` and `else` are rules again. `when` is "all" or "any" of the tests. A test with `below`
 is passed by values below the threshold, otherwise by those at or above it. A threshold of null is
-that of a feature which is 0 or 1.
+that of a feature which is 0 or 1. Rules about the columns of a schema have two further tests,
+
+    {"feature": "work", "equals": "Private", "not": false}
+    {"feature": "work", "state": "missing", "not": false}
+
+the second with the state "missing" or "not listed"; and where the column says what is missing, a
+test with a threshold has "missing", which is whether missing values pass it.
 """
 
 from __future__ import annotations
@@ -21,14 +27,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
+from privmax.learning.cells import number_in_words
 from privmax.learning.classes.conjunctions import Conjunction, Disjunction, Literal
 from privmax.learning.classes.stumps import Constant, Stump
 from privmax.learning.classes.trees import Tree
+from privmax.learning.schema import Schema
+from privmax.learning.splits import Split, find_split, name_test
 
 Rule = Mapping[str, Any]
-
-_DIGITS = 8
-"""Of a threshold that is no whole number, so many are shown in words. JSON has all of them."""
 
 _DEEPEST = 50
 """Rules within rules. Ours have two."""
@@ -47,7 +53,7 @@ def write_rule(hypothesis: object, features: Sequence[str], labels: Sequence[Has
         >>> write_rule(Stump(0, 5.0, 0, 1), ["age"], ["no", "yes"])["then"]
         {'label': 'yes'}
     """
-    return _simple(_rule(hypothesis, features, labels), {})
+    return _simple(_rule(hypothesis, features, labels), {}, {})
 
 
 def _rule(hypothesis: object, features: Sequence[str], labels: Sequence[Hashable]) -> Rule:
@@ -77,26 +83,35 @@ def _branch(
 ) -> Rule:
     if not tests:
         return yes if when == "all" else no
-    named = [
-        {"feature": features[test.feature], "threshold": test.threshold, "below": test.below}
-        for test in tests
-    ]
+    named = [_name(test, features[test.feature]) for test in tests]
     return {"when": when, "tests": named, "then": yes, "else": no}
 
 
-def _simple(rule: Rule, known: Mapping[str, tuple[float, float]]) -> Rule:
-    """The rule without tests that change nothing: many trees say the same; known: low ≤ feature <
-    high.
+def _name(test: Literal, feature: str) -> Rule:
+    if isinstance(test.threshold, Split):
+        return {**test.threshold.to_dict(below=test.below), "feature": feature}
+    return {"feature": feature, "threshold": test.threshold, "below": test.below}
+
+
+def _simple(
+    rule: Rule, known: Mapping[str, tuple[float, float]], names: Mapping[str, Mapping[Any, bool]]
+) -> Rule:
+    """The rule without tests that change nothing: many trees say the same.
+
+    known   low ≤ feature < high
+    names   of a feature, which names and states it has or has not
     """
-    if "label" in rule or not _is_split(rule):
+    if "label" in rule or len(rule["tests"]) > 1:
         return rule
     (test,) = rule["tests"]
+    if not _is_split(rule):
+        return _simple_name(rule, known, names)
     feature, threshold = test["feature"], test["threshold"]
     low, high = known.get(feature, (-math.inf, math.inf))
     if threshold <= low or threshold >= high:
-        return _simple(rule["then"] if threshold <= low else rule["else"], known)
-    above = _simple(rule["then"], {**known, feature: (threshold, high)})
-    below = _simple(rule["else"], {**known, feature: (low, threshold)})
+        return _simple(rule["then"] if threshold <= low else rule["else"], known, names)
+    above = _simple(rule["then"], {**known, feature: (threshold, high)}, names)
+    below = _simple(rule["else"], {**known, feature: (low, threshold)}, names)
     if above == below:
         return above
     for side, other, inner in ((above, below, "else"), (below, above, "then")):
@@ -105,10 +120,30 @@ def _simple(rule: Rule, known: Mapping[str, tuple[float, float]]) -> Rule:
     return {**rule, "then": above, "else": below}
 
 
+def _simple_name(
+    rule: Rule, known: Mapping[str, tuple[float, float]], names: Mapping[str, Mapping[Any, bool]]
+) -> Rule:
+    """The same of a rule that begins with a test for a name."""
+    (test,) = rule["tests"]
+    if "not" not in test:
+        return rule
+    feature, name = test["feature"], (test.get("equals"), test.get("state"))
+    facts = names.get(feature, {})
+    if name in facts or True in facts.values():  # who has one name has no other
+        side = "then" if facts.get(name, False) != test["not"] else "else"
+        return _simple(rule[side], known, names)
+    sides = (
+        _simple(rule[side], known, {**names, feature: {**facts, name: has != test["not"]}})
+        for side, has in (("then", True), ("else", False))
+    )
+    yes, no = sides
+    return yes if yes == no else {**rule, "then": yes, "else": no}
+
+
 def _is_split(rule: Rule) -> bool:
     """Whether it asks only if one feature is at or above a threshold."""
     tests = rule.get("tests", [])
-    return len(tests) == 1 and tests[0]["threshold"] is not None and not tests[0]["below"]
+    return len(tests) == 1 and tests[0].get("threshold") is not None and not tests[0]["below"]
 
 
 def describe_rule(rule: Rule, label: str) -> list[str]:
@@ -135,14 +170,14 @@ def _inner(rule: Rule, label: str) -> str:
 
 
 def _test(test: Rule) -> str:
+    if "not" in test:
+        return name_test(test["feature"], test)
     if test["threshold"] is None:
         return f"{test['feature']} is {0 if test['below'] else 1}"
-    return f"{test['feature']} {'<' if test['below'] else '>='} {_number(test['threshold'])}"
-
-
-def _number(value: float) -> str:
-    whole = float(value).is_integer() and abs(value) < 1 << 53
-    return str(int(value)) if whole else f"{value:.{_DIGITS}g}"
+    number, more = number_in_words(test["threshold"]), ""
+    if test.get("missing"):
+        more = " or is missing"
+    return f"{test['feature']} {'<' if test['below'] else '>='} {number}{more}"
 
 
 def list_features(rule: Rule) -> list[str]:
@@ -159,9 +194,10 @@ def list_features(rule: Rule) -> list[str]:
 
 
 def apply_rule(
-    rule: Rule, columns: Mapping[str, NDArray[np.float64]], rows: int
+    rule: Rule, columns: Mapping[str, NDArray[Any]], rows: int, schema: Schema | None = None
 ) -> NDArray[np.object_]:
-    """The label that a rule gives each of so many rows; columns: the features it uses.
+    """The label that a rule gives each of so many rows; columns: the features it uses, as numbers,
+    or as cells of the schema that the rule is about.
 
     Examples:
         >>> rule = write_rule(Stump(0, 5.0, 0, 1), ["age"], ["no", "yes"])
@@ -170,27 +206,35 @@ def apply_rule(
     """
     if "label" in rule:
         return np.full(rows, rule["label"], object)
-    passes = [_passes(test, columns[test["feature"]]) for test in rule["tests"]]
+    passes = [_passes(test, columns[test["feature"]], schema) for test in rule["tests"]]
     chosen = (
         np.logical_and.reduce(passes) if rule["when"] == "all" else np.logical_or.reduce(passes)
     )
     labels = np.empty(rows, object)
     for side, where in ((rule["then"], chosen), (rule["else"], ~chosen)):
         narrowed = {name: columns[name][where] for name in list_features(side)}
-        labels[where] = apply_rule(side, narrowed, int(np.count_nonzero(where)))
+        labels[where] = apply_rule(side, narrowed, int(np.count_nonzero(where)), schema)
     return labels
 
 
-def _passes(test: Rule, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _passes(test: Rule, values: NDArray[Any], schema: Schema | None) -> NDArray[np.bool_]:
+    if schema is not None:
+        split, below = find_split(schema, test)
+        passed = split.passes(values)
+        return ~passed if below else passed
     literal = Literal(0, test["threshold"], test["below"])
     return literal.passes(values[:, None])
 
 
-def check_rule(value: Any, depth: int = 0) -> Rule:
+def check_rule(value: Any, schema: Schema | None = None, depth: int = 0) -> Rule:
     """A rule that was read from JSON, or a DataError where it is none.
 
+    Args:
+        value: What was read.
+        schema: The schema that it is about; None: none.
+
     Raises:
-        DataError: It is no rule.
+        DataError: It is no rule, or not one about this schema.
 
     Examples:
         >>> check_rule({"label": 1})
@@ -202,16 +246,22 @@ def check_rule(value: Any, depth: int = 0) -> Rule:
         case {"when": "all" | "any", "tests": [_, *_] as tests, "then": then, "else": other} if (
             len(value) == 4
         ):
-            if depth < _DEEPEST and all(map(_is_test, tests)):
+            if depth < _DEEPEST and all(_is_test(test, schema) for test in tests):
                 return {
                     **value,
-                    "then": check_rule(then, depth + 1),
-                    "else": check_rule(other, depth + 1),
+                    "then": check_rule(then, schema, depth + 1),
+                    "else": check_rule(other, schema, depth + 1),
                 }
     raise DataError("It is not a rule as PrivateERM's are written.")
 
 
-def _is_test(value: Any) -> bool:
+def _is_test(value: Any, schema: Schema | None) -> bool:
+    if schema is not None:
+        try:
+            find_split(schema, value)
+        except (DataError, KeyError, TypeError):
+            return False
+        return True
     match value:
         case {"feature": str(), "below": bool(), "threshold": None}:
             return len(value) == 3

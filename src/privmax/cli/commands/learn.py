@@ -34,7 +34,13 @@ from privmax.cli.options import (
 from privmax.cli.output import busy
 from privmax.cli.passwords import hide_password, locate, without_urls
 from privmax.cli.run import Job, Output, run_job
-from privmax.errors import DataError, ParameterError, PrivacyWarning, PrivmaxError
+from privmax.errors import (
+    DataError,
+    ParameterError,
+    PrivacyWarning,
+    PrivmaxError,
+    refuse_given,
+)
 from privmax.ledger import Price
 from privmax.ledger.events import ROW
 from privmax.mechanisms.registry import MECHANISMS
@@ -47,7 +53,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from privmax.learning import Hypothesis, HypothesisClass, Scores, Shape
+    from privmax.learning import Hypothesis, HypothesisClass, Schema, Scores, Shape
     from privmax.learning.classes.contract import Codes
     from privmax.ledger.payment import Request
     from privmax.release import Release
@@ -75,7 +81,16 @@ of rules.
 @click.option(
     "--labels", metavar="A,B,…", help="All possible labels; which of them occur is private."
 )
-@click.option("--features", metavar="A,B,…", help="Columns to predict from.  [default: all others]")
+@click.option(
+    "--features",
+    metavar="A,B,…",
+    help="Columns to predict from.  [default: those of --schema, or all others]",
+)
+@click.option(
+    "--schema",
+    metavar="FILE",
+    help="TOML or JSON file that declares columns and their cells, instead of --low and --high.",
+)
 @click.option(
     "--hypotheses",
     type=click.Choice(list(CLASSES)),
@@ -155,7 +170,8 @@ def command(
     disjunctions  any of a few tests holds
 
     Thresholds divide the range from --low to --high into equal cells. Conjunctions and
-    disjunctions need none if every column is 0 or 1.
+    disjunctions need none if every column is 0 or 1. For text, categories and missing values
+    declare the columns with --schema: see docs/howto/schema.md.
 
     The output of --apply is as private as FILE: the rule is released, the rows are not.
 
@@ -187,6 +203,7 @@ class Options:
     label: str | None
     labels: str | None
     features: str | None
+    schema: str | None
     hypotheses: str
     low: tuple[str, ...]
     high: tuple[str, ...]
@@ -215,7 +232,10 @@ class Options:
         columns = None if self.features is None else _columns(self.features, label)
         price = self._price()
         low, high = _Bounds.read("low", self.low), _Bounds.read("high", self.high)
-        rules = _Class(self.hypotheses, low, high, self.cells, self.literals)
+        schema = None if self.schema is None else _schema(self.schema, columns, label)
+        if schema is not None:
+            columns = list(schema.names)
+        rules = _Class(self.hypotheses, low, high, self.cells, self.literals, schema)
         rules.check(columns)
         output.check({"FILE": origin, "--ledger": self.charging["ledger"]})
         if self.save is not None:
@@ -258,6 +278,7 @@ class Options:
             "label": self.label,
             "labels": labels,
             "features": self.features,
+            "schema": self.schema,
             "hypotheses": self.hypotheses,
             "low": self.low or None,
             "high": self.high or None,
@@ -338,6 +359,7 @@ class Lesson:
             "label": self._label,
             "labels": self._labels,
             "features": self._model.features,
+            **({} if self._rules.schema is None else {"schema": self._rules.schema.to_dict()}),
         }
 
     def about(self, release: Release) -> dict[str, Any]:
@@ -362,7 +384,8 @@ class Lesson:
         return write_rule(release.item, self._model.features, self._labels)
 
     def _read(self) -> Examples:
-        found = read_examples(self._data, self._columns, self._label, self._labels)
+        columns = self._rules.schema or self._columns
+        found = read_examples(self._data, columns, self._label, self._labels)
         self._rules.fits(found)
         return found
 
@@ -485,14 +508,23 @@ class _Class:
     high: _Bounds
     cells: int | None
     literals: int | None
+    schema: Schema | None = None
 
     def check(self, features: Sequence[str] | None) -> None:
         """Refuse what is wrong whatever the data, before that is read."""
+        if self.schema is not None:
+            given = {"low": self.low or None, "high": self.high or None, "cells": self.cells}
+            refuse_given(
+                {name: value and _shown(value) for name, value in given.items()},
+                "--schema says it for every column",
+            )
         if self.literals is not None and self.name not in _BITS:
             raise ParameterError(
                 "literals", self.literals, f"{self.name} do not take it", "Leave it out."
             )
         for bound, other in ((self.low, self.high), (self.high, self.low)):
+            if self.schema is not None:
+                break
             if not bound and (other or self.cells is not None or self.name not in _BITS):
                 raise ParameterError.required(
                     bound.option, "every feature needs a public bound. Do not compute it "
@@ -507,7 +539,7 @@ class _Class:
         """Refuse data that this class cannot be meant for."""
         if not read.features:
             raise DataError("FILE has no column to predict from, only the label.")
-        if not self.low and not ((read.X == 0) | (read.X == 1)).all():
+        if not self.low and self.schema is None and not ((read.X == 0) | (read.X == 1)).all():
             raise DataError(
                 "Without --low and --high every feature must be 0 or 1, and FILE has other values. "
                 "Give both bounds as public numbers, not computed from the data."
@@ -516,7 +548,11 @@ class _Class:
     def of(self, features: Sequence[str]) -> HypothesisClass:
         from privmax import learning
 
-        options: dict[str, Any] = {"cells": self.cells, "literals": self.literals}
+        options: dict[str, Any] = {
+            "cells": self.cells,
+            "literals": self.literals,
+            "schema": self.schema,
+        }
         options = {option: value for option, value in options.items() if value is not None}
         if self.low:
             options |= {"low": self.low.of(features), "high": self.high.of(features)}
@@ -528,6 +564,25 @@ class _Class:
                     )  # fmt: skip
         made: HypothesisClass = getattr(learning, CLASSES[self.name])(**options)
         return made
+
+
+def _schema(file: str, columns: Sequence[str] | None, label: str) -> Schema:
+    """The schema of a file, or that of some of its columns."""
+    from privmax.learning.schema import Schema
+
+    schema = Schema.from_file(file)
+    schema = schema if columns is None else schema.only(columns)
+    if label in schema.names:
+        raise ParameterError(
+            "schema", file, f"it declares the label, {label}", "Declare the other columns."
+        )
+    return schema
+
+
+def _shown(value: object) -> object:
+    if isinstance(value, _Bounds):
+        return value.every if value.every is not None else dict(value.some)
+    return value
 
 
 def _require(option: str, value: str | None, why: str, remedy: str) -> str:
@@ -642,26 +697,31 @@ def _predict(file: str, model: str) -> str:
     from privmax.learning.rules import apply_rule, list_features
 
     saved = _saved(model)
+    schema: Schema | None = saved["schema"]
     features = list_features(saved["rule"])
+    some = features if schema is None or not features else schema.only(features)
     with busy("Reading"):
-        X = read_examples(Input(file), features, None, []).X
+        X = read_examples(Input(file), some, None, []).X
     columns = {name: X[:, place] for place, name in enumerate(features)}
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow([saved["label"]])
-    rows.writerows([one] for one in apply_rule(saved["rule"], columns, len(X)).tolist())
+    rows.writerows([one] for one in apply_rule(saved["rule"], columns, len(X), schema).tolist())
     return text.getvalue()
 
 
 def _saved(model: str) -> dict[str, Any]:
     """What --save wrote."""
-    from privmax.learning.rules import check_rule as checked_rule
+    from privmax.learning.rules import check_rule
+    from privmax.learning.schema import Schema
 
     try:
         saved = load_json(model)
         if not isinstance(saved["label"], str):
             raise TypeError
-        return {"label": saved["label"], "rule": checked_rule(saved["rule"])}
+        schema = Schema.from_dict(saved["schema"]) if "schema" in saved else None
+        rule = check_rule(saved["rule"], schema)
+        return {"label": saved["label"], "rule": rule, "schema": schema}
     except OSError as error:
         told = f"it cannot be read ({error.strerror})"
     except (ValueError, KeyError, TypeError, RecursionError):

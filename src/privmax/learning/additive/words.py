@@ -33,7 +33,7 @@ def name_cells(column: Any, cells: Sequence[int]) -> str:
     """Some cells of a column together, in words; those of numbers lie side by side.
 
     Examples:
-        >>> from privmax.learning.schema import Number
+        >>> from privmax.learning.cells import Number
         >>> name_cells(Number(0, 40, cells=4, missing=True).named("age"), [0, 1, 2])
         'age < 20 or age is missing'
     """

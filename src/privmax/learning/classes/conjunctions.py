@@ -21,8 +21,17 @@ from privmax.learning.classes.contract import Codes, Shape, Tunable, check_two_l
 from privmax.learning.classes.covers.branches import Words
 from privmax.learning.classes.covers.order import Order
 from privmax.learning.classes.covers.search import Covers
-from privmax.learning.classes.grid import Bound, Grid, Thresholds, cells_of
-from privmax.learning.classes.stumps import Cuts, find_cut, is_below
+from privmax.learning.classes.grid import Bound, Thresholds, cells_of
+from privmax.learning.classes.stumps import (
+    Cuts,
+    Threshold,
+    find_cut,
+    is_below,
+    name_cut,
+    public_cuts,
+)
+from privmax.learning.schema import Schema
+from privmax.learning.splits import Splits
 from privmax.numbers import whole
 
 _ENTRIES = 1 << 22
@@ -47,13 +56,14 @@ class Literal:
     """
 
     feature: int
-    threshold: float | None
+    threshold: Threshold | None
     below: bool
 
     def rule(self) -> str:
+        """The test in words."""
         if self.threshold is None:
             return f"not x{self.feature}" if self.below else f"x{self.feature}"
-        return f"x{self.feature} {'<' if self.below else '>='} {self.threshold}"
+        return name_cut(self.feature, self.threshold, below=self.below)
 
     def passes(self, X: NDArray[Any]) -> NDArray[np.bool_]:
         """Which rows pass it."""
@@ -74,11 +84,12 @@ class Conjunction:
     tests: tuple[Literal, ...]
 
     def __repr__(self) -> str:
-        return (
-            f"<1 if {' and '.join(test.rule() for test in self.tests)} else 0>"
-            if self.tests
-            else "<1>"
-        )
+        return f"<{self.rule()}>"
+
+    def rule(self) -> str:
+        """The rule in words."""
+        tests = " and ".join(test.rule() for test in self.tests)
+        return f"1 if {tests} else 0" if tests else "1"
 
     def predict(self, X: NDArray[Any]) -> Codes:
         passes = np.ones(len(X), np.bool_)
@@ -100,11 +111,12 @@ class Disjunction:
     tests: tuple[Literal, ...]
 
     def __repr__(self) -> str:
-        return (
-            f"<1 if {' or '.join(test.rule() for test in self.tests)} else 0>"
-            if self.tests
-            else "<0>"
-        )
+        return f"<{self.rule()}>"
+
+    def rule(self) -> str:
+        """The rule in words."""
+        tests = " or ".join(test.rule() for test in self.tests)
+        return f"1 if {tests} else 0" if tests else "0"
 
     def predict(self, X: NDArray[Any]) -> Codes:
         passes = np.zeros(len(X), np.bool_)
@@ -113,7 +125,7 @@ class Disjunction:
         return passes.astype(np.intp)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _Rules(Tunable):
     """What conjunctions and disjunctions have in common: sets of tests of different features."""
 
@@ -125,6 +137,7 @@ class _Rules(Tunable):
     high: Bound = None
     cells: int = 2
     thresholds: Thresholds = None
+    schema: Schema | None = None
 
     def size(self, shape: Shape) -> int:
         return self._order(shape).size
@@ -138,13 +151,12 @@ class _Rules(Tunable):
     def _cuts(self, shape: Shape) -> Cuts:
         if self._boolean:
             return [np.array([_BOOLEAN])] * shape.features
-        return Grid(self.low, self.high, self.cells, self.thresholds).cuts(shape.features)
+        return public_cuts(self, shape.features)
 
     @property
     def _boolean(self) -> bool:
-        return (
-            self.low is None and self.high is None and self.thresholds is None and self.cells == 2
-        )
+        bounds = (self.low, self.high, self.thresholds, self.schema)
+        return all(bound is None for bound in bounds) and self.cells == 2
 
     def _score(self, X: NDArray[Any], positive: NDArray[np.bool_], shape: Shape) -> Covers:
         order, cuts = self._order(shape), self._cuts(shape)
@@ -173,7 +185,10 @@ class _Rules(Tunable):
             reached = np.zeros((len(block), 64 * words), np.bool_)
             begin = 0
             for feature, cut in enumerate(cuts):
-                if len(cut):
+                if isinstance(cut, Splits):
+                    reached[:, begin : begin + len(cut)] = cut.passes(block[:, feature]).T
+                    begin += len(cut)
+                elif len(cut):
                     places = cells_of(block[:, feature], cut)
                     reached[:, begin : begin + len(cut)] = places[:, None] > np.arange(len(cut))
                     begin += len(cut)
@@ -192,9 +207,9 @@ class _Rules(Tunable):
 class Conjunctions(_Rules):
     """Label 1 where all of a few tests are passed.
 
-    Without bounds and thresholds every feature must be 0 or 1. Two labels. There must be fewer than
-    2^62 rules. Memory: a bit for every example and threshold, and a few times as much while
-    searching.
+    Without bounds, thresholds and schema every feature must be 0 or 1. Two labels. There must be
+    fewer than 2^62 rules. Memory: a bit for every example and threshold, and a few times as much
+    while searching.
 
     Args:
         literals: How many tests a rule has at most, each of another feature.
@@ -205,6 +220,8 @@ class Conjunctions(_Rules):
             a cell.
         thresholds: Instead of these: what to compare with, one list for all features or one for
             each (some may be empty).
+        schema: Instead of all these: the columns with their cells. Rows are `schema.codes(X).T`
+            then, as `PrivateERM` makes them; names are compared for equality.
 
     Examples:
         >>> X, y = np.array([[0, 1], [1, 1], [1, 0]]), np.array([0, 1, 0])

@@ -110,7 +110,7 @@ class Tunable:
         >>> from privmax.learning import Stumps
         >>> stumps = Stumps(low=0, high=10)
         >>> stumps.get_params()
-        {'low': 0, 'high': 10, 'cells': 16, 'thresholds': None}
+        {'low': 0, 'high': 10, 'cells': 16, 'thresholds': None, 'schema': None}
         >>> stumps.set_params(cells=4)
         Stumps(low=0, high=10, cells=4, thresholds=None)
         >>> stumps.set_params(cell=4)
@@ -142,6 +142,29 @@ class Tunable:
 
     def __sklearn_clone__(self) -> Self:
         return copy(self)
+
+    def __repr__(self) -> str:
+        told = (f"{name}={value!r}" for name, value in told_fields(self))
+        return f"{type(self).__name__}({', '.join(told)})"
+
+
+_LATER = ("schema",)
+"""Parameters that classes did not have at first. Where they are None they are not told, so that a
+ledger knows requests of before.
+"""
+
+
+def told_fields(value: Any) -> Iterator[tuple[str, Any]]:
+    """The fields of a dataclass by which it is told from others.
+
+    Examples:
+        >>> dict(told_fields(Shape(features=3, labels=2)))
+        {'features': 3, 'labels': 2}
+    """
+    for spec in fields(value):
+        given = getattr(value, spec.name)
+        if given is not None or spec.name not in _LATER:
+            yield spec.name, given
 
 
 class Counts(IntegerColumn):

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
+from copy import copy
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privmax.errors import ParameterError
+from privmax.errors import ParameterError, column_error
 from privmax.numbers import whole
 
-Bound = float | Sequence[float] | None
-Thresholds = Sequence[float] | Sequence[Sequence[float]] | None
+Bound = float | Sequence[float] | Mapping[str, float] | None
+Thresholds = Sequence[float] | Sequence[Sequence[float]] | Mapping[str, Sequence[float]] | None
 
 MOST_CELLS = 1 << 16
 
@@ -130,6 +131,51 @@ class Grid:
         if len(cuts) != features or not good or not all(_ascending(one) for one in cuts):
             raise ParameterError("thresholds", self.thresholds, allowed, "For example [0.5].")
         return cuts
+
+
+Class = TypeVar("Class")
+
+
+def bind_bounds(hypotheses: Class, names: Sequence[str]) -> Class:
+    """A class whose bounds are given by the names of columns, with one for each of these columns.
+
+    Args:
+        hypotheses: Any class; those without such bounds are returned as they are.
+        names: Of the columns of the data, in order; none where they have no names.
+
+    Raises:
+        ParameterError: There are no names, a column has no bound, or a bound no column.
+
+    Examples:
+        >>> from privmax.learning import Stumps
+        >>> bind_bounds(Stumps(low={"age": 17, "tax": 0}, high=99), ["tax", "age"]).low
+        [0, 17]
+    """
+    given = {name: getattr(hypotheses, name, None) for name in ("low", "high", "thresholds")}
+    named = {name: by for name, by in given.items() if isinstance(by, Mapping)}
+    if not named:
+        return hypotheses
+    made = copy(hypotheses)
+    vars(made).update({name: _bind(name, by, names) for name, by in named.items()})
+    return made
+
+
+def _bind(option: str, by: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
+    if not names:
+        raise ParameterError(
+            option, by, "it names columns, and the columns of X have no names", "Give a frame."
+        )
+    for name in by:
+        if name not in names:
+            raise column_error(option, name, list(names), "frame")
+    for name in names:
+        if name not in by:
+            raise ParameterError.required(
+                option, f"the column {name} has no such bound, which must be public and never "
+                "computed from the data",
+                f"Add one for {name}, or leave the column out of X.",
+            )  # fmt: skip
+    return [by[name] for name in names]
 
 
 def cells_of(values: NDArray[Any], cut: NDArray[np.float64]) -> NDArray[np.intp]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from types import ModuleType
 from typing import Any, ClassVar, Protocol, Self, cast
@@ -31,6 +31,7 @@ from privmax.learning.classes.contract import (
     check_two_labels,
 )
 from privmax.learning.classes.grid import Bound, Grid, cells_of
+from privmax.learning.schema import Category, Schema
 from privmax.numbers import Number, exact, whole
 
 Bytes = NDArray[np.int8]
@@ -79,6 +80,10 @@ class LinearGrid(Tunable):
             other module that follows the array API standard.
         device: Of that library, for example "cuda". With torch, CUDA and Triton one kernel does it
             all, much faster.
+        schema: Instead of low and high: the columns with their cells. Rows are `schema.codes(X).T`
+            then, as `PrivateERM` makes them. A direction has one weight for each number, whose
+            cells are spread over −levels … levels, 0 where it is missing; and one for each cell of
+            a category, which is levels in that cell and 0 in others.
 
     Examples:
         >>> import numpy as np
@@ -99,6 +104,7 @@ class LinearGrid(Tunable):
     levels: int = LARGEST
     array: str | ModuleType | None = None
     device: Any = None
+    schema: Schema | None = None
 
     def __post_init__(self) -> None:
         weights = _read_directions(self.directions)
@@ -116,15 +122,18 @@ class LinearGrid(Tunable):
                 "below 2^24",
                 "Use smaller weights, fewer levels or fewer features.",
             )  # fmt: skip
-        self._grid.cuts(weights.shape[1])
+        if self.schema is None:
+            self._grid.cuts(weights.shape[1])
+        else:
+            _check_width(self.schema, self.low, self.high, weights.shape[1])
         # From here on numbers and names only: they can be pickled, a module cannot
         offsets = _read_offsets(self.offsets, limit)
         vars(self).update(
             directions=weights,
             offsets=offsets,
             _given=tuple(self.offsets),  # other levels have another limit
-            low=_plain_bound(self.low),
-            high=_plain_bound(self.high),
+            low=None if self.schema else _plain_bound(self.low),
+            high=None if self.schema else _plain_bound(self.high),
             array=_library(self.array),
         )
         _check(self._library, self.device)
@@ -137,7 +146,7 @@ class LinearGrid(Tunable):
         cls,
         *,
         directions: int,
-        features: int,
+        features: int | None = None,
         seed: int,
         offsets: Any = (0,),
         low: Bound = None,
@@ -145,15 +154,20 @@ class LinearGrid(Tunable):
         levels: int = LARGEST,
         array: str | ModuleType | None = None,
         device: Any = None,
+        schema: Schema | None = None,
     ) -> Self:
-        """Directions with independent weights, uniform on −127 … 127.
+        """Directions with independent weights, uniform on −127 … 127; with a schema `features`
+        follows from it.
 
         The seed is public and stands for the same directions everywhere: weights are the bytes of
         SHAKE-256 of "privmax LinearGrid SEED" in order, each less 127, leaving out bytes of 255.
         The first directions of a longer list are those of a shorter one.
         """
         whole("seed", seed, least=0)
-        count = whole("directions", directions) * whole("features", features)
+        if features is None and schema is None:
+            raise ParameterError.required("features", "it says how many weights a direction has")
+        width = whole("features", features) if schema is None else count_weights(schema)
+        count = whole("directions", directions) * width
         stream = hashlib.shake_256(f"privmax LinearGrid {seed}".encode())
         kept = np.empty(0, np.uint8)
         length = count
@@ -162,22 +176,26 @@ class LinearGrid(Tunable):
             drawn = np.frombuffer(stream.digest(length), np.uint8)
             kept = drawn[drawn != 255]
         weights = (
-            (kept[:count].astype(np.int16) - LARGEST).astype(np.int8).reshape(directions, features)
+            (kept[:count].astype(np.int16) - LARGEST).astype(np.int8).reshape(directions, width)
         )
-        return cls(weights, offsets, low=low, high=high, levels=levels, array=array, device=device)
+        where = {"array": array, "device": device}
+        return cls(weights, offsets, low=low, high=high, levels=levels, schema=schema, **where)
 
     def __repr__(self) -> str:
         number, features = self.directions.shape
+        more = "" if self.schema is None else f", schema={self.schema!r}"
         return (
             f"LinearGrid(<{number} directions of {features} features>, <{len(self.offsets)} "
             f"offsets>, "
             f"low={self.low!r}, high={self.high!r}, levels={self.levels}, array={self.array!r}, "
-            f"device={self.device!r})"
+            f"device={self.device!r}{more})"
         )
 
     def size(self, shape: Shape) -> int:
         check_two_labels(shape, "Half-spaces")
         number, features = self.directions.shape
+        if self.schema is not None:
+            features = self.schema.features
         if features != shape.features:
             raise ParameterError(
                 "directions", f"of {features} features", f"the data have {shape.features}",
@@ -187,11 +205,11 @@ class LinearGrid(Tunable):
 
     def score(self, X: NDArray[Any], y: Codes, shape: Shape) -> Counts:
         self.size(shape)
-        cuts = self._grid.cuts(shape.features)
+        place = _placing(self._grid, self.schema, shape.features)
         tally = self._tally()
         negatives = 0
         for rows, labels in blocks(X, y):
-            cells = place_on_grid(rows, cuts, self.levels)
+            cells = place(rows)
             yes = labels == 1
             # Right are the rows with label 1 at or above a threshold, and of the others all but
             # those
@@ -203,9 +221,8 @@ class LinearGrid(Tunable):
     def hypothesis(self, number: int, shape: Shape) -> HalfSpace:
         self.size(shape)
         direction, offset = divmod(number, len(self.offsets))
-        return HalfSpace(
-            tuple(self.directions[direction].tolist()), self.offsets[offset], self._grid
-        )
+        weights = tuple(self.directions[direction].tolist())
+        return HalfSpace(weights, self.offsets[offset], self._grid, self.schema)
 
     @property
     def _grid(self) -> Grid:
@@ -240,24 +257,32 @@ class HalfSpace:
     direction: tuple[int, ...]
     offset: int
     grid: Grid
+    schema: Schema | None = None
 
     def __repr__(self) -> str:
-        terms = [
-            f"{weight:+d}·z{feature}" for feature, weight in enumerate(self.direction) if weight
-        ]
+        return f"<{self.rule()}>"
+
+    def rule(self) -> str:
+        """The rule in words."""
+        names = [f"z{place}" for place in range(len(self.direction))]
         levels = self.grid.cells // 2
-        return (
-            f"<1 where {' '.join(terms) or '0'} ≥ {self.offset}, else 0; z0 is the cell of x0, "
-            f"−{levels} … {levels}, "
-            f"between low={self.grid.low!r} and high={self.grid.high!r}>"
+        where = (
+            f"z0 is the cell of x0, −{levels} … {levels}, between low={self.grid.low!r} and "
+            f"high={self.grid.high!r}"
         )
+        if self.schema is not None:
+            names = _weight_names(self.schema)
+            where = f"a number is its cell, −{levels} … {levels}, and a category 0 or {levels}"
+        weights = zip(self.direction, names, strict=True)
+        terms = " ".join(f"{weight:+d}·{name}" for weight, name in weights if weight)
+        return f"1 where {terms or '0'} ≥ {self.offset}, else 0; {where}"
 
     def predict(self, X: NDArray[Any]) -> Codes:
         weights = np.array(self.direction, np.int64)
-        cuts = self.grid.cuts(len(weights))
+        place = _placing(self.grid, self.schema, X.shape[1])
         says = np.empty(len(X), np.intp)
         for rows, part in blocks(X, says):
-            part[:] = place_on_grid(rows, cuts, self.grid.cells // 2) @ weights >= self.offset
+            part[:] = place(rows) @ weights >= self.offset
         return says
 
 
@@ -414,6 +439,75 @@ def place_on_grid(rows: NDArray[Any], cuts: list[NDArray[np.float64]], levels: i
             cells[wrong, feature] = cells_of(values[wrong, feature], cuts[feature])
         found[start : start + several] = cells - levels
     return found
+
+
+def _placing(grid: Grid, schema: Schema | None, features: int) -> Callable[[NDArray[Any]], Bytes]:
+    """What puts rows on the grid, be they numbers or cells of a schema."""
+    levels = grid.cells // 2
+    if schema is None:
+        cuts = grid.cuts(features)
+        return lambda rows: place_on_grid(rows, cuts, levels)
+    tables = place_cells(schema, levels)
+    return lambda rows: np.concatenate(
+        [table[rows[:, place]] for place, table in enumerate(tables)], axis=1
+    )
+
+
+def place_cells(schema: Schema, levels: int) -> list[Bytes]:
+    """Of every column, [cell, weight]: where a cell stands for each weight of the column.
+
+    Examples:
+        >>> from privmax.learning import Number as Numbers
+        >>> schema = Schema(age=Numbers(0, 9, cells=3, missing=True), work=Category(["a"]))
+        >>> [table.tolist() for table in place_cells(schema, 5)]
+        [[[0], [-5], [0], [5]], [[5, 0], [0, 5]]]
+    """
+    tables = []
+    for column in schema.columns:
+        if isinstance(column, Category):
+            tables.append((np.eye(column.cells) * levels).astype(np.int8))
+            continue
+        steps = max(1, len(column.cuts))
+        cells = (2 * levels * np.arange(steps + 1) + steps // 2) // steps - levels
+        placed = cells[: len(column.cuts) + 1] if len(column.cuts) else np.zeros(1, np.int64)
+        missing = [] if column.missing is None else [0]
+        tables.append(np.array([*missing, *placed.tolist()], np.int8)[:, None])
+    return tables
+
+
+def count_weights(schema: Schema) -> int:
+    """How many weights a direction has: one for each number, one for each cell of a category.
+
+    Examples:
+        >>> count_weights(Schema(work=Category(["Private", "State-gov"])))
+        3
+    """
+    return len(_weight_names(schema))
+
+
+def _weight_names(schema: Schema) -> list[str]:
+    return [
+        name
+        for column in schema.columns
+        for name in (
+            [column.name]
+            if not isinstance(column, Category)
+            else [f"[{column.describe(cell)}]" for cell in range(column.cells)]
+        )
+    ]
+
+
+def _check_width(schema: Schema, low: Bound, high: Bound, weights: int) -> None:
+    if not isinstance(schema, Schema) or low is not None or high is not None:
+        raise ParameterError(
+            "schema", f"<{type(schema).__name__}>", "it must be a Schema, without low and high",
+            "Give a Schema, or low and high.",
+        )  # fmt: skip
+    if count_weights(schema) != weights:
+        raise ParameterError(
+            "directions", f"of {weights} weights", f"the schema needs {count_weights(schema)}: one "
+            "for each number, one for each cell of a category", "Use LinearGrid.random(schema=…).",
+        )  # fmt: skip
 
 
 def _namespace(library: str | None) -> Any:

@@ -14,12 +14,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privmax.errors import ParameterError
 from privmax.learning.classes.contract import Codes, Counts, Shape, Tunable
 from privmax.learning.classes.grid import Bound, Grid, Thresholds, cells_of
+from privmax.learning.schema import Schema
+from privmax.learning.splits import Split, Splits, splits_of
 
 Ints = NDArray[np.int64]
-Cuts = list[NDArray[np.float64]]
-"""The thresholds of every feature. Those of all features are numbered one after another."""
+Cuts = list[NDArray[np.float64] | Splits]
+"""The thresholds of every feature, or the tests of every column of a schema. Those of all features
+are numbered one after another.
+"""
+Threshold = float | Split
+"""What a feature is compared with, or a test of a column of a schema."""
 
 _ENTRIES = 1 << 20
 """Entries of X turned over at a time: few enough to stay near the processor while each feature is
@@ -32,7 +39,7 @@ them.
 """
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Stumps(Tunable):
     """Every label alone, and for every feature, threshold t and labels a ≠ b: a where the feature
     is below t, else b.
@@ -44,6 +51,8 @@ class Stumps(Tunable):
         cells: How many equal cells each feature has between them.
         thresholds: Instead of these: where to cut, one list for all features or one for each (some
             may be empty).
+        schema: Instead of all these: the columns with their cells. Rows are `schema.codes(X).T`
+            then, as `PrivateERM` makes them; names are compared for equality.
 
     Examples:
         >>> import numpy as np
@@ -59,6 +68,7 @@ class Stumps(Tunable):
     high: Bound = None
     cells: int = 16
     thresholds: Thresholds = None
+    schema: Schema | None = None
 
     def size(self, shape: Shape) -> int:
         return stump_count(sum(map(len, self._cuts(shape))), shape.labels)
@@ -70,7 +80,7 @@ class Stumps(Tunable):
         return find_stump(number, self._cuts(shape), shape.labels)
 
     def _cuts(self, shape: Shape) -> Cuts:
-        return Grid(self.low, self.high, self.cells, self.thresholds).cuts(shape.features)
+        return public_cuts(self, shape.features)
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,7 +115,7 @@ class Stump:
     """
 
     feature: int
-    threshold: float
+    threshold: Threshold
     below: int
     above: int
 
@@ -113,7 +123,8 @@ class Stump:
         return f"<{self.rule()}>"
 
     def rule(self) -> str:
-        return f"{self.above} if x{self.feature} >= {self.threshold} else {self.below}"
+        """The rule in words."""
+        return f"{self.above} if {name_cut(self.feature, self.threshold)} else {self.below}"
 
     def predict(self, X: NDArray[Any]) -> Codes:
         return np.where(is_below(X, self.feature, self.threshold), self.below, self.above).astype(
@@ -121,14 +132,72 @@ class Stump:
         )
 
 
-def is_below(X: NDArray[Any], feature: int, threshold: float) -> NDArray[np.bool_]:
-    """Which rows are below a threshold. As everywhere here, values are compared as 64-bit floats;
-    NaN is below none.
+def public_cuts(given: Any, features: int) -> Cuts:
+    """The thresholds of a class with low, high, cells and thresholds, or the tests of its schema.
+
+    Examples:
+        >>> [cut.tolist() for cut in public_cuts(Stumps(low=0, high=9, cells=3), 1)]
+        [[3.0, 6.0]]
+    """
+    if given.schema is None:
+        return [*Grid(given.low, given.high, given.cells, given.thresholds).cuts(features)]
+    check_schema(given)
+    if given.schema.features != features:
+        raise ParameterError(
+            "schema",
+            f"of {given.schema.features} columns",
+            f"the data have {features}",
+            "Give a column for each.",
+        )
+    return [*splits_of(given.schema)]
+
+
+def check_schema(given: Any) -> None:
+    """Refuse bounds beside a schema, which has its own.
+
+    Examples:
+        >>> check_schema(Stumps(low=0, high=9))
+    """
+    if getattr(given, "schema", None) is None:
+        return
+    if not isinstance(given.schema, Schema):
+        raise ParameterError(
+            "schema",
+            f"<{type(given.schema).__name__}>",
+            "it must be a Schema",
+            "For example Schema(age=Number(17, 90)).",
+        )
+    default = {"low": None, "high": None, "thresholds": None}
+    default["cells"] = getattr(type(given), "cells", None)
+    for name, value in default.items():
+        if getattr(given, name, value) is not value and getattr(given, name) != value:
+            raise ParameterError(
+                name, getattr(given, name), "the schema says it for every column", "Leave it out."
+            )
+
+
+def name_cut(feature: int, threshold: Threshold, *, below: bool = False) -> str:
+    """A test in words: at or above a threshold, or below it.
+
+    Examples:
+        >>> name_cut(0, 5.0), name_cut(0, 5.0, below=True)
+        ('x0 >= 5.0', 'x0 < 5.0')
+    """
+    if isinstance(threshold, Split):
+        return threshold.rule(below=below)
+    return f"x{feature} {'<' if below else '>='} {threshold}"
+
+
+def is_below(X: NDArray[Any], feature: int, threshold: Threshold) -> NDArray[np.bool_]:
+    """Which rows are below a threshold, or do not pass a test of a schema. As everywhere here,
+    values are compared as 64-bit floats; NaN is below none.
 
     Examples:
         >>> is_below(np.array([[1.0], [np.nan]]), 0, 5.0).tolist()
         [True, False]
     """
+    if isinstance(threshold, Split):
+        return ~threshold.passes(X[:, feature])
     return np.less(X[:, feature].astype(np.float64, copy=False), threshold)
 
 
@@ -173,7 +242,7 @@ def find_stump(number: int, cuts: Cuts, labels: int) -> Constant | Stump:
     return Stump(*find_cut(cut, cuts), first, second + (second >= first))
 
 
-def find_cut(cut: int, cuts: Cuts) -> tuple[int, float]:
+def find_cut(cut: int, cuts: Cuts) -> tuple[int, Threshold]:
     """The feature and the threshold that have this number among those of all features.
 
     Examples:
@@ -182,14 +251,15 @@ def find_cut(cut: int, cuts: Cuts) -> tuple[int, float]:
     """
     for feature, thresholds in enumerate(cuts):
         if cut < len(thresholds):
-            return feature, float(thresholds[cut])
+            found = thresholds[cut]
+            return feature, found if isinstance(found, Split) else float(found)
         cut -= len(thresholds)
     raise IndexError("there are fewer thresholds")
 
 
 def _counts(X: NDArray[Any], y: Codes, cuts: Cuts, labels: int) -> tuple[Ints, Ints]:
     """The two arguments of `stump_scores`."""
-    cells = [np.zeros((len(thresholds) + 1) * labels, np.int64) for thresholds in cuts]
+    cells = [np.zeros(_cell_count(thresholds) * labels, np.int64) for thresholds in cuts]
     rows = max(1, _ENTRIES // max(1, len(cuts)))
     for start in range(0, len(X), rows):
         turned = np.ascontiguousarray(X[start : start + rows].T)
@@ -198,13 +268,24 @@ def _counts(X: NDArray[Any], y: Codes, cuts: Cuts, labels: int) -> tuple[Ints, I
             if len(thresholds):
                 places = _cells(turned[feature], thresholds) * labels + codes
                 cells[feature] += np.bincount(places, minlength=len(cells[feature]))
-    below = [np.cumsum(counts.reshape(-1, labels), axis=0)[:-1].T for counts in cells]
+    below = [
+        thresholds.failures(counts.reshape(-1, labels))
+        if isinstance(thresholds, Splits)
+        else np.cumsum(counts.reshape(-1, labels), axis=0)[:-1].T
+        for thresholds, counts in zip(cuts, cells, strict=True)
+    ]
     total = np.bincount(y, minlength=labels).astype(np.int64, copy=False)
     return np.concatenate([np.empty((labels, 0), np.int64), *below], axis=1), total
 
 
-def _cells(values: NDArray[Any], thresholds: NDArray[np.float64]) -> NDArray[np.intp]:
-    """As `cells_of`."""
+def _cell_count(thresholds: NDArray[np.float64] | Splits) -> int:
+    return thresholds.column.cells if isinstance(thresholds, Splits) else len(thresholds) + 1
+
+
+def _cells(values: NDArray[Any], thresholds: NDArray[np.float64] | Splits) -> NDArray[np.intp]:
+    """As `cells_of`; with a schema values are cells already."""
+    if isinstance(thresholds, Splits):
+        return values.astype(np.intp)
     if len(thresholds) > _FEW:
         return cells_of(values, thresholds)
     values = values.astype(np.float64, copy=False)

@@ -19,18 +19,23 @@ from numpy.typing import NDArray
 
 from privmax.errors import ParameterError
 from privmax.learning.classes.contract import Codes, Shape, Tunable
-from privmax.learning.classes.grid import Bound, Grid, Thresholds
+from privmax.learning.classes.grid import Bound, Thresholds
 from privmax.learning.classes.stumps import (
     Constant,
     Cuts,
     Ints,
     Stump,
+    Threshold,
     find_cut,
     find_stump,
     is_below,
+    name_cut,
+    public_cuts,
     stump_count,
     stump_scores,
 )
+from privmax.learning.schema import Schema
+from privmax.learning.splits import Splits
 from privmax.profile import Level
 
 MOST_TREES = 1 << 62
@@ -55,7 +60,7 @@ occupied.
 """
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Trees(Tunable):
     """Every test of a feature against a threshold, with any two stumps of the same grid (`Stumps`)
     on its two sides.
@@ -70,6 +75,8 @@ class Trees(Tunable):
         cells: How many equal cells each feature has between them.
         thresholds: Instead of these: where to cut, one list for all features or one for each (some
             may be empty).
+        schema: Instead of all these: the columns with their cells. Rows are `schema.codes(X).T`
+            then, as `PrivateERM` makes them; names are compared for equality.
 
     Examples:
         >>> import numpy as np
@@ -83,6 +90,7 @@ class Trees(Tunable):
     high: Bound = None
     cells: int = 8
     thresholds: Thresholds = None
+    schema: Schema | None = None
 
     def size(self, shape: Shape) -> int:
         return self._size(sum(map(len, self._cuts(shape))), shape.labels)
@@ -103,7 +111,7 @@ class Trees(Tunable):
         )
 
     def _cuts(self, shape: Shape) -> Cuts:
-        return Grid(self.low, self.high, self.cells, self.thresholds).cuts(shape.features)
+        return public_cuts(self, shape.features)
 
     def _size(self, roots: int, labels: int) -> int:
         if not roots:
@@ -120,6 +128,8 @@ class Trees(Tunable):
         ):
             return trees
         name, value = ("cells", self.cells) if self.thresholds is None else ("thresholds", "given")
+        if self.schema is not None:
+            name, value = "schema", f"of {self.schema.features} columns"
         raise ParameterError(
             name, value, f"{roots} thresholds and {labels} labels make {trees} trees, which is too "
                          f"many to count",
@@ -135,19 +145,25 @@ class Tree:
         >>> rule = Tree(0, 5.0, Constant(0), Stump(1, 2.0, 0, 1))
         >>> rule.predict(np.array([[4.0, 9.0], [6.0, 9.0]])).tolist()
         [0, 1]
+        >>> rule.rule()
+        '(1 if x1 >= 2.0 else 0) if x0 >= 5.0 else 0'
     """
 
     feature: int
-    threshold: float
+    threshold: Threshold
     below: Constant | Stump
     above: Constant | Stump
 
     def __repr__(self) -> str:
+        return f"<{self.rule()}>"
+
+    def rule(self) -> str:
+        """The rule in words."""
         below, above = (
             side.rule() if isinstance(side, Constant) else f"({side.rule()})"
             for side in (self.below, self.above)
         )
-        return f"<{above} if x{self.feature} >= {self.threshold} else {below}>"
+        return f"{above} if {name_cut(self.feature, self.threshold)} else {below}"
 
     def predict(self, X: NDArray[Any]) -> Codes:
         return np.where(
@@ -258,6 +274,9 @@ def _answers(X: NDArray[Any], cuts: Cuts) -> NDArray[np.float32]:
     stop = 0
     for values, thresholds in zip(turned, cuts, strict=True):
         start, stop = stop, stop + len(thresholds)
+        if isinstance(thresholds, Splits):
+            np.logical_not(thresholds.passes(values), out=answers[start:stop])
+            continue
         np.less(values.astype(np.float64, copy=False), thresholds[:, None], out=answers[start:stop])
     return answers
 

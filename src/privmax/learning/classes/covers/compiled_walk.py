@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from privmax import kernels
 from privmax.kernels import count_ones, entry, part, step
 from privmax.learning.classes.covers.branches import Branch, Goal, Ints, Words
 from privmax.learning.classes.covers.compiled_state import (
@@ -43,6 +44,11 @@ def count_bits(rows: Words) -> Ints:
     total = np.zeros(64 * rows.shape[1], np.int64)
     _count_bits(_whole(rows), np.empty(GROUP, np.uint64), total)
     return total
+
+
+def tell_of_compiling() -> None:
+    """Say so if the search is about to be compiled."""
+    kernels.tell_of_compiling([_count_bits, _walk], "the search through conjunctions")
 
 
 def walk(branch: Branch, goal: Goal) -> None:

@@ -15,6 +15,7 @@ Proof:      docs/proofs/conjunctions.md
 from __future__ import annotations
 
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -46,6 +47,11 @@ _SMALL = 1 << 14
 _AHEAD = 8
 """How many branches wait for each thread."""
 
+WORTH_LOADING_NUMBA = 1 << 15
+"""Classes of fewer rules are searched in NumPy, which takes about as long as numba takes to load,
+unless it is already. Compiling, which is done once, takes half a minute.
+"""
+
 _WIDTH = 16
 """How many conjunctions a first look for a good one carries along."""
 
@@ -73,7 +79,8 @@ class Covers:
     Args:
         positives: The rows of label 1, a bit for each column: whether the value is at or above.
         negatives: The rows of label 0.
-        compiled: Whether to use the compiled walk; None: where numba is installed.
+        compiled: Whether to use the compiled walk; None: where numba is installed and the class is
+            so large that loading it pays.
 
     Examples:
         >>> rows = np.array([[1], [1], [0]], np.uint64)  # one column
@@ -86,7 +93,7 @@ class Covers:
     ) -> None:
         self._order = order
         self._root = _Node(0, positives, negatives, 0, order.literals)
-        self._walks = _choose_walk(compiled)
+        self._walks = _choose_walk(compiled, order.size)
         self._known: tuple[int, list[Ints]] | None = (
             None  # a floor, and the counts above it in every branch
         )
@@ -270,9 +277,12 @@ def _align(floor: int, base: int, tally: Ints, levels: int) -> Ints:
     return counts
 
 
-def _choose_walk(compiled: bool | None) -> ModuleType:
-    """Where `walk` and `counts` come from."""
-    if compiled is False:
+def _choose_walk(compiled: bool | None, size: int) -> ModuleType:
+    """Where `walk` and `counts` come from, for a class of this size, which is public: it decides
+    whether somebody is told that something is compiled.
+    """
+    small = size < WORTH_LOADING_NUMBA and "numba" not in sys.modules
+    if compiled is False or (compiled is None and small):
         return numpy_walk
     try:
         from privmax.learning.classes.covers import compiled_walk
@@ -280,6 +290,7 @@ def _choose_walk(compiled: bool | None) -> ModuleType:
         if compiled or error.name != "numba":
             raise
         return numpy_walk
+    compiled_walk.tell_of_compiling()
     return compiled_walk
 
 
