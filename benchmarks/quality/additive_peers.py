@@ -127,30 +127,26 @@ def contend(data: Set, repeats: int) -> Iterator[Row]:
         "DP-EBM": (ebm, [] if wide else EBM_GRID),
         "diffprivlib LogisticRegression": (logistic, [] if wide else LOGISTIC_GRID),
     }
-    for name, (fit, grid) in learners.items():
+    plain = {}
+    for name, (fit, _) in learners.items():
         for epsilon in epsilons:
-
-            def with_options(
-                options: dict[str, Any], times: int, epsilon: str = epsilon, fit: Fit = fit
-            ) -> Row:
-                return measure(
-                    data, lambda a, b, seed: fit(data, a, b, epsilon, seed, options), times
-                )
-
-            plain = with_options({}, repeats)
-            yield {**plain, "contender": name, "epsilon": epsilon}
-            if not grid:
-                continue
-            tried = [
-                (with_options(options, GRID_REPEATS)["accuracy"], place)
-                for place, options in enumerate(grid)
-            ]
-            best = grid[max(tried)[1]]
-            tuned = with_options(best, repeats)
-            tuned = max(tuned, plain, key=lambda row: row["accuracy"])
+            row = measure(data, _at(data, fit, epsilon, {}), repeats)
+            plain[name, epsilon] = row
+            yield {**row, "contender": name, "epsilon": epsilon}
+    for name, (fit, grid) in learners.items():
+        for epsilon in epsilons if grid else ():
+            tried = [measure(data, _at(data, fit, epsilon, one), GRID_REPEATS) for one in grid]
+            best = grid[int(np.argmax([one["accuracy"] for one in tried]))]
+            tuned = measure(data, _at(data, fit, epsilon, best), repeats)
+            row = max(tuned, plain[name, epsilon], key=lambda row: row["accuracy"])
+            told = {"contender": f"{name}, tuned in hindsight", "epsilon": epsilon}
             chosen = ", ".join(f"{key}={value}" for key, value in best.items())
-            row = {**tuned, "contender": f"{name}, tuned in hindsight", "epsilon": epsilon}
-            yield {**row, "setting": chosen}
+            yield {**row, **told, "setting": chosen}
+
+
+def _at(data: Set, fit: Fit, epsilon: str, options: dict[str, Any]) -> Callable[..., Any]:
+    """A fit at one epsilon, with these settings."""
+    return lambda learn, test, seed: fit(data, learn, test, epsilon, seed, options)
 
 
 def leaks() -> Iterator[Row]:

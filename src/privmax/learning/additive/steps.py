@@ -53,8 +53,8 @@ def newton_step(
     h = np.maximum(curvatures, 0.0)
     v = h + spread
     matrix = np.diag(h**2 / v + 1 / prior.size) + links.T @ links / prior.slope
-    change: Floats = np.linalg.solve(matrix, h * residuals / v)
-    return prior.rate * change
+    change = np.linalg.solve(matrix, h * residuals / v)
+    return np.asarray(prior.rate * change, np.float64)
 
 
 def chain(length: int, isolated: int | None = None) -> Floats:
