@@ -37,7 +37,7 @@ from privmax.ledger import Ledger
 from privmax.ledger.events import ROW, Price, label
 from privmax.ledger.payment import Question, Request
 from privmax.noise.coins import SYSTEM, Coins
-from privmax.numbers import Number, probability, whole
+from privmax.numbers import Number, whole
 from privmax.privacy import ADD_REMOVE
 from privmax.release import Release, Terms, answer
 from privmax.sources.base import PlainSource
@@ -47,8 +47,8 @@ from privmax.warnings import warn_of_fits
 ONE_MODEL = Universe(1)
 """A fit releases one model."""
 
-ROUNDS, PURE_ROUNDS = 20, 10
-"""How many rounds there are by default, with a delta and without one."""
+ROUNDS = 20
+"""How many rounds there are by default."""
 
 
 class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -68,8 +68,8 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         delta: Probability with which the guarantee may fail, such as 1e-6. With 0 the noise is
             larger, and the guarantee cannot fail.
         labels: The two labels, public knowledge; probabilities are those of the second.
-        rounds: In how many rounds tables are fitted; each chooses a column. By default 20, and 10
-            where delta is 0.
+        rounds: In how many rounds tables are fitted; each chooses a column. Fewer may be better
+            for few rows, above all where delta is 0.
         interactions: In how many further rounds to fit a table for two columns together. They take
             30 % of the budget: worth it where columns matter only together.
         order: "greedy": every round chooses the column that promises most; "cyclic": columns take
@@ -105,7 +105,7 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         delta: Number = 0,
         *,
         labels: Sequence[Any] | None = None,
-        rounds: int | None = None,
+        rounds: int = ROUNDS,
         interactions: int = 0,
         order: str = GREEDY,
         neighbors: str | None = None,
@@ -217,11 +217,10 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         """What each release costs, if all parameters are as they must be."""
         if self.epsilon is None:
             raise ParameterError.required("epsilon", "", "Give epsilon (and delta).")
-        default = ROUNDS if probability("delta", self.delta) else PURE_ROUNDS
         return AdditiveRounds(
             epsilon=self.epsilon,
             delta=self.delta,
-            rounds=default if self.rounds is None else self.rounds,
+            rounds=self.rounds,
             pairs=whole("interactions", self.interactions, least=0),
             order=self.order,
             neighbors=ADD_REMOVE if self.neighbors is None else self.neighbors,

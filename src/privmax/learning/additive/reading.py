@@ -92,8 +92,8 @@ def read_examples(
     first, second = (np.asarray(given == label, np.bool_) for label in labels)
     if not (first | second).all():
         raise DataError(
-            "A label in y is not among the declared labels. Declare both as y has them: the number 0 "
-            'is not the text "0".'
+            "A label in y is not among the declared labels. Declare both as y has them: the number "
+            '0 is not the text "0".'
         )
     if max(column.cells for column in schema.columns) <= 1 << 8:
         codes = codes.astype(np.uint8)  # half the memory to go through
