@@ -45,8 +45,8 @@ def learner(**options):
 @pytest.mark.parametrize(
     "options",
     [
-        {"delta": 1e-6, "rounds": 4},
-        {"delta": 1e-6, "rounds": 2, "interactions": 2},
+        {"delta": 1e-6, "rounds": 2},
+        {"delta": 1e-6, "rounds": 1, "interactions": 2},
         {"rounds": 2, "order": "cyclic", "neighbors": "replace"},
     ],
     ids=["greedy", "pairs", "pure"],
