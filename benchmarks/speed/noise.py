@@ -1,9 +1,12 @@
-"""Exact discrete Laplace noise by privmax and OpenDP, and what NumPy's inexact noise costs.
+"""Exact discrete noise, Laplace and Gaussian, by privmax and OpenDP, and what NumPy's inexact noise
+costs.
 
     ./dev compare python -m benchmarks.speed.noise
+    ./dev compare python -m benchmarks.speed.noise --part gaussian
 
 Both exact libraries add noise to a vector of integers at exactly the same scale: OpenDP takes a
-double, so privmax is given that double as a fraction.
+double, so privmax is given that double as a fraction. The scale of Gaussian noise is its standard
+deviation.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ Values = NDArray[np.int64]
 AddNoise = Callable[[Values], object]
 
 SCALES = {"1/3": 1 / 3, "1": 1.0, "3": 3.0, "12": 12.0, "1000/7": 1000 / 7}
+DEVIATIONS = {"1/3": 1 / 3, "1": 1.0, "12": 12.0, "1000/7": 1000 / 7, "10^6": 1e6}
 SIZES = [10**5, 10**6, 10**7]
 LIMIT = 60.0
 """Seconds one call may take."""
@@ -74,6 +78,30 @@ def numpy_geometric(scale: float) -> AddNoise:
     )
 
 
+def privmax_gaussian(scale: float) -> AddNoise:
+    from privmax.noise.bulk import discrete_gaussian
+    from privmax.noise.coins import SYSTEM
+
+    return lambda values: values + discrete_gaussian(Fraction(scale) ** 2, len(values), SYSTEM)
+
+
+def opendp_gaussian(scale: float) -> AddNoise:
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_gaussian
+    from opendp.metrics import l2_distance
+    from opendp.mod import enable_features
+
+    enable_features("contrib")
+    domain = vector_domain(atom_domain(T="i64"))
+    measurement: AddNoise = make_gaussian(domain, l2_distance(T="f64"), scale=scale)
+    return measurement
+
+
+def numpy_gaussian(scale: float) -> AddNoise:
+    rng = np.random.default_rng()
+    return lambda values: values + np.rint(rng.normal(0, scale, len(values))).astype(np.int64)
+
+
 def privmax_coins(_: float) -> AddNoise:
     """Coins of bias e^(−1/2)."""
     from privmax.noise.bulk import bernoulli_exp
@@ -92,6 +120,11 @@ LAPLACE: dict[str, Callable[[float], AddNoise]] = {
     "OpenDP": opendp_laplace,
     "NumPy Laplace": numpy_laplace,
     "NumPy two geometrics": numpy_geometric,
+}
+GAUSSIAN: dict[str, Callable[[float], AddNoise]] = {
+    "privmax": privmax_gaussian,
+    "OpenDP": opendp_gaussian,
+    "NumPy normal, rounded": numpy_gaussian,
 }
 COINS: dict[str, Callable[[float], AddNoise]] = {
     "privmax": privmax_coins,
@@ -141,25 +174,46 @@ def single_steps(repeats: int) -> Iterator[tuple[str, str, Times]]:
             yield who, name, (processor / BATCH, wall / BATCH)
 
 
-def measure(options: argparse.Namespace) -> dict[str, list[Row]]:
+def measure_vectors(
+    contenders: dict[str, Callable[[float], AddNoise]],
+    scales: dict[str, float],
+    options: argparse.Namespace,
+) -> list[Row]:
     sizes, repeats = (SIZES[:1], 3) if options.quick else (SIZES, 15)
-    rows: dict[str, list[Row]] = {"laplace": [], "conversion": [], "bernoulli": [], "single": []}
+    rows = []
+    for who, make in contenders.items():
+        for size in sizes:
+            if who == "OpenDP" and size == 10**7:
+                continue
+            calls = 3 if who == "OpenDP" and size > 10**5 else repeats
+            for text, scale in scales.items():
+                times, ending = in_child(vector_steps, make, scale, size, calls, limit=LIMIT)
+                row = {"contender": who, "scale": text, "size": size}
+                rows.append({**row, **medians(times, ending, LIMIT)})
+                note(str(rows[-1]))
+    return rows
 
-    def add(kind: str, make: Callable[[float], AddNoise], scale: float, row: Row) -> None:
+
+def measure_gaussian(options: argparse.Namespace) -> dict[str, list[Row]]:
+    return {"gaussian": measure_vectors(GAUSSIAN, DEVIATIONS, options)}
+
+
+def measure_laplace(options: argparse.Namespace) -> dict[str, list[Row]]:
+    """Laplace noise, and with it coins, single draws, and OpenDP's conversion."""
+    sizes, repeats = (SIZES[:1], 3) if options.quick else (SIZES, 15)
+    rows: dict[str, list[Row]] = {"laplace": measure_vectors(LAPLACE, SCALES, options)}
+    rows |= {"conversion": [], "bernoulli": []}
+
+    def add(kind: str, make: Callable[[float], AddNoise], row: Row) -> None:
         calls = 3 if row["contender"] == "OpenDP" and row["size"] > 10**5 else repeats
-        times, ending = in_child(vector_steps, make, scale, row["size"], calls, limit=LIMIT)
+        times, ending = in_child(vector_steps, make, 1.0, row["size"], calls, limit=LIMIT)
         rows[kind].append({**row, **medians(times, ending, LIMIT)})
         note(f"{kind}: {rows[kind][-1]}")
 
-    for who, make in LAPLACE.items():
-        for size in sizes:
-            if who != "OpenDP" or size < 10**7:
-                for text, scale in SCALES.items():
-                    add("laplace", make, scale, {"contender": who, "scale": text, "size": size})
-    add("conversion", opendp_identity, 1.0, {"contender": "OpenDP", "size": sizes[:2][-1]})
+    add("conversion", opendp_identity, {"contender": "OpenDP", "size": sizes[:2][-1]})
     for who, make in COINS.items():
         for size in sizes:
-            add("bernoulli", make, 1.0, {"contender": who, "size": size})
+            add("bernoulli", make, {"contender": who, "size": size})
     times: dict[tuple[str, str], list[Times]] = {}
     for who, name, taken in in_child(single_steps, 3 if options.quick else 11, limit=LIMIT)[0]:
         times.setdefault((who, name), []).append(taken)
@@ -174,8 +228,8 @@ if __name__ == "__main__":
     Benchmark(
         "noise",
         "speed.noise",
-        {"all": measure},
+        {"laplace": measure_laplace, "gaussian": measure_gaussian},
         packages=("privmax", "numpy", "python-flint", "opendp"),
-        settings={"limit": LIMIT, "scales": SCALES},
+        settings={"limit": LIMIT, "scales": SCALES, "deviations": DEVIATIONS},
         compare=True,
     ).main()

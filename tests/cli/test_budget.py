@@ -85,6 +85,14 @@ def used():
     return "b.db"
 
 
+def test_the_history_shows_a_rho():
+    with Ledger.create("b.db", budget=Privacy(3, "1e-5"), rule="zcdp") as ledger:
+        price = Price(Privacy(1, "1e-6"), unit="row", rho=Fraction(1, 41))
+        ledger.charge(price, {"command": "learn"}, request="r1")
+    shown = " ".join(done("history", "b.db").split())
+    assert "charged: learn, per row, rho 0.0243903" in shown
+
+
 def test_create_makes_a_private_file_and_shows_the_budget():
     assert done("create", "new.db", "--epsilon", "0.1", "--delta", "1e-5").splitlines() == [
         "ledger default in new.db, rule basic",

@@ -842,6 +842,72 @@ def test_the_database_counts_the_prices_that_distributions_are_made_of(url, othe
         assert ledger.verify() == []
 
 
+RHO = Price(Privacy(1, "1e-6"), rho=Fraction(1, 50))
+
+
+def by_rho(**changes):
+    """The totals after a charge of RHO to a ledger of the rule zcdp, but for some of the state."""
+
+    def change(totals):
+        whole = totals["whole"]
+        state = {"epsilon": "1", "tally": "1/50", "route": "tally", **changes}
+        state = {name: text for name, text in state.items() if text is not None}
+        whole |= {"neighbors": "add-remove", "state": whole["state"] | state}
+        whole["spent"] = {"epsilon": "2", "delta": "1/200000"}
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("body", "change"),
+    [
+        pytest.param({"rho": "-1/50"}, by_rho(tally="-1/50"), id="negative"),
+        pytest.param({"rho": "-1/50"}, by_rho(), id="negative, counted as if it were not"),
+        pytest.param({"rho": "1/0"}, by_rho(tally="1/0"), id="not a number"),
+        pytest.param({"rho": None}, by_rho(), id="none"),
+        pytest.param({"rho": 1}, by_rho(tally="1"), id="not text"),
+        pytest.param({}, by_rho(tally="0"), id="not counted"),
+        pytest.param({}, by_rho(tally="1/51"), id="counted too low"),
+        pytest.param({}, by_rho(tally=None), id="no tally"),
+        pytest.param({}, by_rho(epsilon="0"), id="no sum"),
+        pytest.param({}, by_rho(route=None), id="its delta forgotten"),
+        pytest.param({}, by_rho(delta="1/1000000"), id="its delta counted, too"),
+    ],
+)
+def test_the_database_counts_rhos(url, other, body, change):
+    """That a rho is as large as the release needs nobody can check."""
+    with Ledger.create(url, "gauss", budget=Privacy(9, "1e-5"), rule="zcdp") as ledger:
+        body = {"price": {**price_json(RHO), **body}, "what": {}}
+        with pytest.raises(psycopg.errors.RaiseException, match=r"totals (follow|are written)"):
+            forged(other, ledger="gauss", body=body, change=change)
+        forged(other, ledger="gauss", body={"price": price_json(RHO), "what": {}}, change=by_rho())
+        assert [fault.what for fault in ledger.verify()] == [
+            "the charges do not add up to what it records as spent of the ledger"  # 2 is too much
+        ]
+
+
+@pytest.mark.parametrize("rule", ["basic", "zcdp", "pld"])
+def test_the_database_adds_rhos_as_privmax_does(url, rule):
+    with Ledger.create(url, f"rhos {rule}", budget=Privacy(60, "1/2"), rule=rule) as ledger:
+        ledger.open_account("ann", Privacy(50, "1/3"))
+        ledger.open_account("no delta", Privacy(50))
+        for rho in ("1/50", "0", f"1/{7**90}", "3"):
+            price = Price(Privacy(1, "1e-6"), rho=Fraction(rho))
+            ledger.charge(price, {"rho": "-"}).record(1)
+            ledger.charge(price, {}, account="ann")
+            ledger.charge(Price(Privacy("1/9"), rho=Fraction(rho)), {}, account="no delta")
+            ledger.charge(TENTH, {})
+        assert ledger.verify() == []
+
+
+def test_functions_of_an_earlier_version_are_replaced_by_their_owner(url, other):
+    with Ledger.create(url, "gauss", budget=Privacy(9, "1e-5"), rule="zcdp"):
+        other.execute("DROP FUNCTION privmax_states_rho")  # as there was none
+    with Ledger(url, "gauss") as ledger:
+        ledger.charge(RHO, {})
+        assert ledger.verify() == []
+
+
 def test_nothing_is_built_on_a_charge_that_its_owner_wrote_too_cheap(ledger, url, other):
     ledger.charge(TENTH, {})
     other.execute("ALTER TABLE privmax_events DISABLE TRIGGER privmax_events_check")

@@ -74,6 +74,14 @@ def test_wrong_data_costs_nothing_or_is_no_answer(ledger):
         assert ledger.spent == Privacy(0)
 
 
+def test_fits_add_up_in_rho_where_the_rule_does(tmp_path):
+    place = tmp_path / "zcdp.db"
+    with Ledger.create(place, "zcdp", budget=Privacy(3, "1e-6"), rule="zcdp") as made:
+        for _ in range(3):
+            gam(made).fit(X, Y)
+        assert made.spent.epsilon < 2  # three at epsilon 1 each
+
+
 def test_a_tree_is_charged_and_recorded(ledger):
     options = {"epsilon": 1, "labels": [0, 1], "depth": 2, "ledger": ledger.request("tree")}
     first = PrivateTree(SCHEMA, **options).fit(X, Y)

@@ -18,21 +18,25 @@ from privmax.learning.schema import Category, Number, Schema
 if TYPE_CHECKING:
     from privmax.learning.additive.estimator import PrivateGAM
     from privmax.learning.estimator import PrivateERM
+    from privmax.learning.marginal import MarginalSelector
+    from privmax.learning.stable import StableSelector
     from privmax.learning.tree import PrivateTree
 
-_ESTIMATORS = {
-    "PrivateERM": "privmax.learning.estimator",
-    "PrivateGAM": "privmax.learning.additive.estimator",
-    "PrivateTree": "privmax.learning.tree",
+_HOMES = {
+    "PrivateERM": "estimator",
+    "PrivateGAM": "additive.estimator",
+    "PrivateTree": "tree",
+    "MarginalSelector": "marginal",
+    "StableSelector": "stable",
 }
+"""The modules of names that need scikit-learn: they are loaded when first named."""
 
 
 def __getattr__(name: str) -> Any:
-    """Estimators are loaded when they are first named, as they need scikit-learn."""
-    if name not in _ESTIMATORS:
+    if name not in _HOMES:
         raise AttributeError(f"module 'privmax.learning' has no attribute {name!r}")
     try:
-        return getattr(import_module(_ESTIMATORS[name]), name)
+        return getattr(import_module(f"privmax.learning.{_HOMES[name]}"), name)
     except ModuleNotFoundError as missing:
         if missing.name is None or not missing.name.startswith("sklearn"):
             raise
@@ -48,6 +52,7 @@ __all__ = [
     "Hypothesis",
     "HypothesisClass",
     "LinearGrid",
+    "MarginalSelector",
     "Number",
     "PrivateERM",
     "PrivateGAM",
@@ -55,6 +60,7 @@ __all__ = [
     "Schema",
     "Scores",
     "Shape",
+    "StableSelector",
     "Stumps",
     "Trees",
     "select_model",

@@ -60,6 +60,13 @@ _NEGATIVE = " OR ".join(
     f"coalesce((SELECT substr(t, 1, 1) NOT BETWEEN '0' AND '9' FROM ({found}) LIMIT 1), 1)"
     for found in (_behind("NEW.body", '"price":', f'"{name}":"') for name in ("epsilon", "delta"))
 )
+_NEGATIVE_RHO = " OR ".join(
+    f"coalesce((SELECT substr(t, 1, 1) NOT BETWEEN '0' AND '9' FROM ({found}) LIMIT 1), 0)"
+    for found in (
+        _behind("NEW.body", '"price":', f'"ranged":{ranged},"rho":', '"')
+        for ranged in ("true", "false")
+    )
+)
 _UNCOUNTED = f"{_sum('NEW.totals')} < ({_sum('old.totals')} + {_PRICE}) * {1 - ROOM}"
 
 
@@ -95,6 +102,10 @@ _REFUSED = {
     "prices": (
         f"NEW.kind = 'reserved' AND ({_NEGATIVE})",
         "a price is not negative",
+    ),
+    "rhos": (
+        f"NEW.kind = 'reserved' AND ({_NEGATIVE_RHO})",
+        "a rho is not negative",
     ),
     "counts": (
         f"NEW.kind = 'reserved' AND EXISTS ({_BEFORE} AND {_UNCOUNTED})",

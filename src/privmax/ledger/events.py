@@ -17,6 +17,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from privmax.errors import ParameterError
+from privmax.numbers import exact, nonnegative
 from privmax.privacy import ADD_REMOVE, Privacy, relation
 
 SCHEMA = 1
@@ -45,16 +46,25 @@ class Price:
     whose privacy loss always lies in an interval of length epsilon. Such a draw is cheaper under
     the rule "zcdp". `neighbors`: the relation it is stated for. Costs under different relations do
     not add up. `unit`: what it hides, as in "user", "basket" or "row". Costs for different units
-    do not add up either. None: not said, as by privmax 0.1.0.
+    do not add up either. None: not said, as by privmax 0.1.0. `rho`: the request also is rho-zCDP
+    (zero-concentrated differentially private), as Gaussian noise is. The rule "zcdp" then adds rho
+    and not the delta; other rules add `privacy`.
     """
 
     privacy: Privacy
     ranged: bool = False
     neighbors: str = ADD_REMOVE
     unit: str | None = None
+    rho: Fraction | None = None
 
     def __post_init__(self) -> None:
         privacy_json(self.privacy)  # refuses numbers that are too long to be written down
+        rho: object = self.rho
+        if not isinstance(rho, Fraction | None):
+            example = 'For example Fraction("0.01").'
+            raise ParameterError("rho", rho, "it must be a Fraction or None", example)
+        if rho is not None:
+            exact_text(nonnegative("rho", rho))
         relation(self.neighbors)
         if self.unit is not None:
             label("unit", self.unit)
@@ -213,16 +223,20 @@ def privacy_of(value: Mapping[str, str]) -> Privacy:
 
 def price_json(price: Price) -> dict[str, Any]:
     unit = {} if price.unit is None else {"unit": price.unit}
+    rho = {} if price.rho is None else {"rho": exact_text(price.rho)}
     return {
         **privacy_json(price.privacy),
         "ranged": price.ranged,
         "neighbors": price.neighbors,
         **unit,
+        **rho,
     }
 
 
 def price_of(value: Mapping[str, Any]) -> Price:
-    return Price(privacy_of(value), bool(value["ranged"]), value["neighbors"], value.get("unit"))
+    rho = None if "rho" not in value else exact("rho", value["rho"])
+    ranged, neighbors, unit = bool(value["ranged"]), value["neighbors"], value.get("unit")
+    return Price(privacy_of(value), ranged, neighbors, unit, rho)
 
 
 def label(name: str, value: object, longest: int = LONGEST) -> str:

@@ -1126,8 +1126,8 @@ def _same(
         )
 
 
-_NEW = "columns", "data", "labels", "unit"
-"""What privmax 0.1.0 did not record of a request."""
+_NEW = "columns", "data", "labels", "rho", "unit"
+"""What earlier versions did not record of a request."""
 
 
 def _known_then(then: object, now: Any) -> Any:

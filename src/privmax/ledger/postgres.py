@@ -506,8 +506,8 @@ class PostgresStore:
             "SELECT (SELECT bool_and(has_function_privilege(oid, 'EXECUTE')) AND count(*) = 3 FROM "
             "pg_catalog.pg_proc WHERE proname IN ('privmax_lock', 'privmax_look', "
             "'privmax_append') AND pg_catalog.pg_function_is_visible(oid)), "
-            "(SELECT count(*) = 2 FROM pg_catalog.pg_proc WHERE proname IN ('privmax_write', "
-            "'privmax_tally') AND pg_catalog.pg_function_is_visible(oid)), "
+            "(SELECT count(*) = 3 FROM pg_catalog.pg_proc WHERE proname IN ('privmax_write', "
+            "'privmax_tally', 'privmax_states_rho') AND pg_catalog.pg_function_is_visible(oid)), "
             "pg_has_role(relowner, 'USAGE') FROM pg_catalog.pg_class "
             "WHERE relname = 'privmax_events' AND pg_catalog.pg_table_is_visible(oid)"
         )

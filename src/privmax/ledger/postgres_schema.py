@@ -10,7 +10,7 @@ row-level policies allow.
 from __future__ import annotations
 
 from privmax.ledger.events import SCHEMA
-from privmax.ledger.rules import STEPS
+from privmax.ledger.rules import LEAST, STEPS
 
 MARK = f"privmax ledgers, version {SCHEMA}"
 
@@ -154,8 +154,14 @@ CREATE OR REPLACE FUNCTION privmax_priced(price jsonb) RETURNS boolean
     BEGIN RETURN privmax_exact(price) AND coalesce(
         price->>'neighbors' IN ('add-remove', 'replace')
             AND jsonb_typeof(price->'ranged') = 'boolean'
-            AND coalesce(jsonb_typeof(price->'unit'), 'string') = 'string', false)
+            AND coalesce(jsonb_typeof(price->'unit'), 'string') = 'string'
+            AND coalesce(jsonb_typeof(price->'rho'), 'string') = 'string'
+            AND coalesce(price->>'rho', '0') ~ '{_NUMBER}', false)
         AND coalesce(price->>'unit', '-') <> ''; END $$;
+CREATE OR REPLACE FUNCTION privmax_states_rho(state jsonb, price jsonb) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE AS $$
+    BEGIN RETURN coalesce(price->'rho' IS NOT NULL AND jsonb_typeof(state->'tally') = 'string'
+        AND privmax_most('{LEAST}', state->>'slack'), false); END $$;
 CREATE OR REPLACE FUNCTION privmax_tally(state jsonb, epsilon text) RETURNS jsonb
     LANGUAGE plpgsql IMMUTABLE AS $$
     DECLARE
@@ -183,8 +189,10 @@ CREATE OR REPLACE FUNCTION privmax_follows(kind text, body jsonb, old jsonb, new
         wide numeric := {_WIDE};
         sums jsonb := CASE WHEN old->'state' = '{{}}' THEN old->'spent' ELSE old->'state' END;
         price jsonb := body->'price';
+        by_rho boolean := privmax_states_rho(old->'state', price);
         epsilon text := privmax_sum(sums->>'epsilon', price->>'epsilon', wide);
-        delta text := privmax_share(sums->>'delta', price->>'delta', wide);
+        delta text := privmax_share(sums->>'delta',
+            CASE WHEN by_rho THEN '0' ELSE price->>'delta' END, wide);
         slack text := old->'state'->>'slack';
         more jsonb := body->'more';
         known text;
@@ -207,7 +215,9 @@ CREATE OR REPLACE FUNCTION privmax_follows(kind text, body jsonb, old jsonb, new
             RETURN new->'state' = '{{}}' AND new->'spent' = jsonb_build_object('epsilon', epsilon,
                 'delta', delta);
         END IF;
-        IF jsonb_typeof(old->'state'->'tally') = 'string' THEN
+        IF by_rho THEN
+            known := privmax_sum(old->'state'->>'tally', price->>'rho', wide);
+        ELSIF jsonb_typeof(old->'state'->'tally') = 'string' THEN
             known := privmax_sum(old->'state'->>'tally', privmax_fraction(
                 privmax_above(price->>'epsilon') * privmax_above(price->>'epsilon'),
                 privmax_below(price->>'epsilon') * privmax_below(price->>'epsilon')
@@ -219,6 +229,8 @@ CREATE OR REPLACE FUNCTION privmax_follows(kind text, body jsonb, old jsonb, new
         END IF;
         RETURN new->'state' = old->'state' || jsonb_build_object(
                 'epsilon', epsilon, 'delta', delta, 'tally', new->'state'->'tally')
+                || CASE WHEN by_rho AND price->>'delta' <> '0'
+                    THEN '{{"route": "tally"}}' ELSE '{{}}' END::jsonb
             AND new->'state'->>'tally' = known
             AND new->'spent'->>'delta' = privmax_share(delta, slack, wide)
             AND privmax_most(old->'spent'->>'epsilon', new->'spent'->>'epsilon');

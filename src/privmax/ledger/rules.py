@@ -16,7 +16,7 @@ from importlib import import_module
 from itertools import pairwise
 from typing import Any, Final, Protocol
 
-from privmax.composition import price_by_concentration
+from privmax.composition import epsilon_of_rho, price_by_concentration
 from privmax.errors import LedgerError, ParameterError, explain_install
 from privmax.ledger.events import Price, exact_text, label, privacy_json, privacy_of
 from privmax.noise.balls import START, above, precision
@@ -183,10 +183,9 @@ class Conversion:
     def add(self, total: Total, price: Price) -> Total:
         state = self._add_price(total.state, price)
         sums, slack = privacy_of(state), exact("slack", state["slack"])
-        together = self._epsilon(state["tally"], slack) if slack else None
-        least = sums.epsilon if together is None else min(sums.epsilon, together)
         spent = Privacy(
-            max(total.spent.epsilon, least), min(short(sums.delta + slack), Fraction(1))
+            max(total.spent.epsilon, self._least(state)),
+            min(short(sums.delta + slack), Fraction(1)),
         )
         return replace(total.bind(price), spent=spent, state=state)
 
@@ -212,6 +211,12 @@ class Conversion:
             **self._state(sums, exact("slack", state["slack"]), self._more(state, price)),
         }
 
+    def _least(self, state: Mapping[str, Any]) -> Fraction:
+        """The least epsilon that is proved for all charges."""
+        sums, slack = privacy_of(state), exact("slack", state["slack"])
+        together = self._epsilon(state["tally"], slack) if slack else None
+        return sums.epsilon if together is None else min(sums.epsilon, together)
+
     def _state(self, sums: Privacy, slack: Fraction, tally: object) -> dict[str, Any]:
         return {**privacy_json(sums), "slack": exact_text(slack), "tally": tally}
 
@@ -234,18 +239,36 @@ class Conversion:
 
 class Concentration(Conversion):
     """Zero-concentrated differential privacy: the tally is the sum of ε²/2, or of ε²/8 for draws of
-    bounded range.
+    bounded range, or of the rho that a charge states.
+
+    A charge that states its rho is counted without its delta. From then on the sum of epsilons
+    says nothing, as that delta is not counted: the state has the route "tally". Where a total has
+    no slack, as an account without delta, stated rhos are not used.
     """
 
     name = ZCDP
+    _route: Final = {"route": "tally"}
 
     def _none(self) -> str:
         return "0"
 
+    def _add_price(self, state: Mapping[str, Any], price: Price) -> dict[str, Any]:
+        if _states_rho(state, price) and price.privacy.delta:
+            free = replace(price, privacy=Privacy(price.privacy.epsilon))
+            return {**super()._add_price(state, free), **self._route}
+        return super()._add_price(state, price)
+
     def _more(self, state: Mapping[str, Any], price: Price) -> str:
         square = price.privacy.epsilon**2
         rho = square / 8 if price.ranged and not price.privacy.delta else square / 2
+        if price.rho is not None and _states_rho(state, price):
+            rho = price.rho
         return exact_text(short(exact("tally", state["tally"]) + rho))
+
+    def _least(self, state: Mapping[str, Any]) -> Fraction:
+        if "route" in state:
+            return epsilon_of_rho(exact("tally", state["tally"]), exact("slack", state["slack"]))
+        return super()._least(state)
 
     def _epsilon(self, tally: str, slack: Fraction) -> Fraction | None:
         rho = exact("tally", tally)
@@ -256,6 +279,11 @@ class Concentration(Conversion):
             # tally.
             cost = price_by_concentration(8 * rho, Fraction(1), slack)
             return Fraction(above(cost * GRID), GRID)
+
+
+def _states_rho(state: Mapping[str, Any], price: Price) -> bool:
+    """Whether a charge is counted by the rho it states."""
+    return price.rho is not None and exact("slack", state["slack"]) >= LEAST
 
 
 class Convolution(Conversion):

@@ -586,7 +586,9 @@ def _what(event: Event) -> str:
             )
             unit = event.body["price"].get("unit")
             told = ": ".join(["charged", *([" of ".join(known)] if known else [])])
-            return told if unit is None else f"{told}, per {unit}"
+            told = told if unit is None else f"{told}, per {unit}"
+            rho = event.body["price"].get("rho")
+            return told if rho is None else f"{told}, rho {round_up(Fraction(rho))}"
         case "released":
             return "answered"
         case _:

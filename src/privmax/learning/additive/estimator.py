@@ -287,7 +287,7 @@ class AdditiveTerms(Terms):
     def cost(self) -> Price:
         """What to charge: also in ρ, which a ledger under the rule "zcdp" adds up."""
         rounds = self.rounds
-        return Price(rounds.privacy(), neighbors=rounds.neighbors, unit=self.unit)
+        return Price(rounds.privacy(), neighbors=rounds.neighbors, unit=self.unit, rho=rounds.rho)
 
     def check(self) -> None:
         """There is nothing to refuse: rounds serve every schema."""
