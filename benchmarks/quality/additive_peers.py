@@ -67,7 +67,7 @@ def logistic(
 ) -> Any:
     X, norm = one_hot(data)
     model = _logistic_regression(float(epsilon), norm, np.random.RandomState(seed))
-    model.set_params(**options)
+    vars(model).update(options)  # its constructor declares none
     model.fit(X[learn], data.y[learn])
     return model.predict_proba(X[test])[:, 1]
 
