@@ -25,6 +25,8 @@ DOORS = {
     "planning.plans.plan": _OPTIONS,
     "itemsets.release.top_itemsets": _OPTIONS,
     "learning.models.select_model": _OPTIONS,
+    "learning.validation.validate": _OPTIONS,
+    "learning.search.PrivateSearch.__init__": "scikit-learn wants every parameter by name, here",
     "learning.estimator.PrivateERM.__init__": "scikit-learn wants every parameter by name, here",
     "learning.additive.estimator.PrivateGAM.__init__": "likewise",
     "learning.stable.StableSelector.__init__": "scikit-learn wants every parameter by name, here",

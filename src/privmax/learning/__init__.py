@@ -14,19 +14,22 @@ from privmax.learning.classes.stumps import Stumps
 from privmax.learning.classes.trees import Trees
 from privmax.learning.models import select_model
 from privmax.learning.schema import Category, Number, Schema
+from privmax.learning.validation import validate
 
 if TYPE_CHECKING:
     from privmax.learning.additive.estimator import PrivateGAM
     from privmax.learning.estimator import PrivateERM
     from privmax.learning.marginal import MarginalSelector
+    from privmax.learning.search import PrivateSearch
     from privmax.learning.stable import StableSelector
     from privmax.learning.tree import PrivateTree
 
 _HOMES = {
+    "MarginalSelector": "marginal",
     "PrivateERM": "estimator",
     "PrivateGAM": "additive.estimator",
+    "PrivateSearch": "search",
     "PrivateTree": "tree",
-    "MarginalSelector": "marginal",
     "StableSelector": "stable",
 }
 """The modules of names that need scikit-learn: they are loaded when first named."""
@@ -56,6 +59,7 @@ __all__ = [
     "Number",
     "PrivateERM",
     "PrivateGAM",
+    "PrivateSearch",
     "PrivateTree",
     "Schema",
     "Scores",
@@ -64,4 +68,5 @@ __all__ = [
     "Stumps",
     "Trees",
     "select_model",
+    "validate",
 ]
