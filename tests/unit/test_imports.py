@@ -44,7 +44,11 @@ LAYERS = (
         "kernels",
     ),
     ("noise", "exact randomness", "noise testing"),
-    ("mechanisms", "what draws", "profile composition accounting counts mechanisms choice"),
+    (
+        "mechanisms",
+        "what draws",
+        "profile composition accounting repetition counts mechanisms choice",
+    ),
     ("sources", "where scores come from, and what pays", "sources ledger warnings samples writing"),
     (
         "release",
