@@ -124,9 +124,10 @@ class Program:
 
     def _is_extreme(self) -> bool:
         """Whether a range, a shift, a variance or ρ is too large or too small to compute with."""
-        numbers = [span for span, _ in self.rounds]
-        numbers += [size for shift, variance, _ in self.gaussians for size in (shift, variance)]
-        return not all(1 <= number * _EXTREME <= _EXTREME**2 for number in (*numbers, self.rho()))
+        numbers = [self.rho(), *(span for span, _ in self.rounds)]
+        for shift, variance, _ in self.gaussians:
+            numbers += [Fraction(shift), variance]
+        return not all(1 <= number * _EXTREME <= _EXTREME**2 for number in numbers)
 
     def _noise_losses(self) -> Losses | None:
         """Losses of all noise together."""
