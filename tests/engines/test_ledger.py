@@ -22,6 +22,7 @@ from privmax.errors import BudgetError, LedgerError
 from privmax.ledger import Fault, Ledger, Price
 from privmax.ledger.events import Row, canonical, price_json, privacy_of, seal
 from privmax.ledger.postgres import PostgresStore, _place
+from privmax.ledger.postgres_schema import CHECKS
 from privmax.ledger.rows import COLUMNS, Rows
 from privmax.privacy import Privacy
 
@@ -905,6 +906,42 @@ def test_functions_of_an_earlier_version_are_replaced_by_their_owner(url, other)
         other.execute("DROP FUNCTION privmax_states_rho")  # as there was none
     with Ledger(url, "gauss") as ledger:
         ledger.charge(RHO, {})
+        assert ledger.verify() == []
+
+
+def test_functions_of_an_earlier_version_are_named_to_others(url, other, analyst_role):
+    """Who does not own the tables cannot replace them: a rho is refused, all else goes on."""
+    Ledger.create(url, "gauss", budget=Privacy(9, "1e-5"), rule="zcdp").close()
+    older = CHECKS.replace("privmax_states_rho(old->'state', price)", "false")
+    other.execute(f"{older}; DROP FUNCTION privmax_states_rho")
+    role = sql.Identifier(analyst_role)
+    other.execute(sql.SQL("GRANT SELECT ON privmax_events, privmax_ledgers TO {}").format(role))
+    other.execute(sql.SQL(FUNCTIONS).format(role))
+    where = re.sub("//[^@]*@", f"//{analyst_role}@", url)
+    with Ledger(where, "gauss") as ledger:
+        refused("functions are those of an earlier privmax", lambda: ledger.charge(RHO, {}))
+        ledger.charge(TENTH, {}).record(1)
+        with Ledger(url, "gauss") as owner:
+            owner.charge(RHO, {})
+        ledger.charge(RHO, {}).record(1)
+        assert ledger.verify() == []
+    with Ledger(where, "gauss") as ledger:
+        assert ledger.charge(RHO, {}).record(1) == 1
+
+
+@pytest.mark.parametrize("rule", ["basic", "zcdp"])
+@pytest.mark.parametrize("name", ["epsilon", "delta", "rho"])
+def test_the_database_refuses_numbers_that_are_too_long_to_be_read(url, other, rule, name):
+    """Somebody with the rights of an analyst would stop the ledger with one."""
+    long = f"0/{'9' * 4301}"
+    with Ledger.create(url, "long", budget=Privacy(9, "1e-5"), rule=rule) as ledger:
+        ledger.charge(Price(Privacy(0), rho=Fraction(0)), {})
+        body = {"price": {**price_json(Price(Privacy(0), rho=Fraction(0))), name: long}, "what": {}}
+        with pytest.raises(psycopg.errors.RaiseException, match="totals follow from those before"):
+            forged(other, ledger="long", body=body)
+        body["price"][name] = f"0/{'9' * 4300}"
+        forged(other, ledger="long", body=body, request="not too long")
+        ledger.charge(TENTH, {})
         assert ledger.verify() == []
 
 
