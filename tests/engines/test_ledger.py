@@ -23,7 +23,9 @@ from privmax.ledger import Fault, Ledger, Price
 from privmax.ledger.events import Row, canonical, price_json, privacy_of, seal
 from privmax.ledger.postgres import PostgresStore, _place
 from privmax.ledger.postgres_schema import CHECKS
+from privmax.ledger.replay import after, totals_of
 from privmax.ledger.rows import COLUMNS, Rows
+from privmax.ledger.rules import RULES
 from privmax.privacy import Privacy
 
 TENTH = Price(Privacy("1/10"))
@@ -885,6 +887,46 @@ def test_the_database_counts_rhos(url, other, body, change):
         assert [fault.what for fault in ledger.verify()] == [
             "the charges do not add up to what it records as spent of the ledger"  # 2 is too much
         ]
+
+
+def without_route(state):
+    del state["route"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        without_route,
+        lambda state: state.update(route="sum"),
+        lambda state: state.update(tally="1/200"),
+        lambda state: state.update(tally="05/200"),
+        lambda state: state.update(slack="1/2"),
+    ],
+    ids=["no route", "another route", "less", "another text", "another slack"],
+)
+@pytest.mark.parametrize("part", ["whole", "account"])
+@pytest.mark.parametrize("kind", ["reserved", "released"])
+def test_what_comes_after_a_rho_keeps_its_sums(url, other, change, part, kind):
+    with Ledger.create(url, "gauss", budget=Privacy(9, "1e-5"), rule="zcdp") as ledger:
+        ledger.open_account("ann", Privacy(9, "1e-5"))
+        ledger.charge(RHO, {}, request="open", account="ann")
+        text = other.execute("SELECT totals FROM privmax_events ORDER BY seq DESC LIMIT 1")
+        body = {"price": price_json(TENTH), "what": {}} if kind == "reserved" else {"answer": 1}
+        right = after(RULES["zcdp"], kind, body, totals_of(text.fetchone()[0])).as_json()
+
+        def replace(totals):
+            totals.update(json.loads(json.dumps(right)))
+
+        def falsify(totals):
+            replace(totals)
+            change(totals[part]["state"])
+
+        event = {"ledger": "gauss", "kind": kind, "body": body, "account": "ann"}
+        event["request"] = "forged" if kind == "reserved" else "open"
+        with pytest.raises(psycopg.errors.RaiseException, match="totals"):
+            forged(other, change=falsify, **event)
+        forged(other, change=replace, **event)
+        assert ledger.verify() == []
 
 
 @pytest.mark.parametrize("rule", ["basic", "zcdp", "pld"])
