@@ -27,6 +27,7 @@ DRAWINGS = {
     "itemsets-lists.svg": ("itemset-quality", "quality.pictures", "itemset_lists"),
     "learning-accuracy.png": ("learning", "quality.pictures", "learning_accuracy"),
     "learning-curves.png": ("paper-learning", "paper.learning", "draw"),
+    "markers-power.svg": ("markers", "quality.pictures", "markers_power"),
     "paper-universe.svg": ("paper-universe", "paper.universe", "draw"),
     "paper-near.svg": ("paper-near", "paper.near", "draw"),
     "paper-hard.svg": ("paper-hard", "paper.hard", "draw"),

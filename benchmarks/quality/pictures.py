@@ -1,4 +1,5 @@
-"""The pictures of docs/head-to-head.md, docs/itemsets-results.md and docs/learning-results.md.
+"""The pictures of docs/head-to-head.md, docs/itemsets-results.md, docs/learning-results.md and
+docs/markers-results.md.
 
 ./dev python -m benchmarks.pictures
 """
@@ -228,4 +229,44 @@ def learning_accuracy(result: Row) -> Figure:
         axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
     figure.axes[0].set_ylabel("accuracy on examples not learned from")
     legend(figure, {**LEARNERS, **LEVELS})
+    return figure
+
+
+# Markers
+
+POWERS: Final[dict[str, Style]] = {
+    "difference": ("difference", RED, "-", 2.0),
+    "distance": ("distance", BLUE, "-", 1.4),
+    "genotype-chi-square": ("χ² of genotypes", ORANGE, "-", 1.4),
+    "chi-square": ("χ² of alleles", GREY, "--", 1.4),
+}
+FOUND: Final = {
+    "difference, peeling (ours)": "difference",
+    "distance, peeling": "distance",
+    "χ² of genotypes, exponential": "genotype-chi-square",
+    "χ² of alleles, peeling": "chi-square",
+}
+
+
+def markers_power(result: Row) -> Figure:
+    """The chance of one causal marker, and the share of five, against epsilon."""
+    figure = Figure(figsize=(WIDTH, 3.0))
+    left, right = figure.subplots(1, 2, sharey=True)
+    for name, style in POWERS.items():
+        rows = [row for row in result["power"] if row["score"] == name]
+        line(left, [float(row["epsilon"]) for row in rows], [row["chance"] for row in rows], style)
+    study = result["recall"][0]["study"]
+    for who, name in FOUND.items():
+        rows = [row for row in result["recall"] if (row["study"], row["contender"]) == (study, who)]
+        x, y = [float(row["epsilon"]) for row in rows], [row["causal"] for row in rows]
+        line(right, x, y, POWERS[name], marker="o", markersize=3)
+    left.set_title("One causal marker, one released: chance, by law")
+    right.set_title("Five causal markers, five released: share")
+    for axes in (left, right):
+        axes.set_xscale("log")
+        axes.set_xlabel("ε")
+        axes.set_ylim(-0.04, 1.06)
+        axes.set_xticks([0.1, 0.3, 1, 3, 10], ["0.1", "0.3", "1", "3", "10"])
+        axes.minorticks_off()
+    legend(figure, POWERS)
     return figure

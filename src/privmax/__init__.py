@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0.dev0"
 
 if TYPE_CHECKING:
-    from privmax import itemsets, learning
+    from privmax import itemsets, learning, markers
     from privmax.auditing import Audit, audit
     from privmax.choice import auto
     from privmax.errors import DataError, ParameterError, PrivacyWarning, PrivmaxError
@@ -50,6 +50,7 @@ _MODULES = (
     "itemsets",
     "learning",
     "ledger",
+    "markers",
     "mechanisms",
     "noise",
     "planning",
@@ -174,6 +175,7 @@ __all__ = [
     "itemsets",
     "law",
     "learning",
+    "markers",
     "plan",
     "select",
     "select_model",

@@ -126,6 +126,8 @@ RUN_BY = {
     ("docs/howto/team.md", "sql owner"): [TEAM],
     ("docs/paper.md", "sh"): [BENCHMARKS],
     ("docs/learning-results.md", "sh"): [BENCHMARKS],
+    ("docs/markers-results.md", "sh"): [BENCHMARKS],
+    ("docs/features-results.md", "sh"): [BENCHMARKS],
     ("benchmarks/README.md", "sh"): [BENCHMARKS],
 }
 """The tests that run the blocks of a page. A benchmark takes minutes: of its command only the

@@ -42,14 +42,18 @@ LAYERS = (
         "kernels",
     ),
     ("noise", "exact randomness", "noise testing"),
-    ("mechanisms", "what draws", "profile composition accounting counts mechanisms choice"),
+    (
+        "mechanisms",
+        "what draws",
+        "profile composition accounting repetition counts mechanisms choice",
+    ),
     ("sources", "where scores come from, and what pays", "sources ledger warnings samples writing"),
     (
         "release",
         "the one pipeline, and the doors to it",
-        "release selection advice auditing planning",
+        "release rounds selection advice auditing planning",
     ),
-    ("rooms", "itemsets and learning", "itemsets learning"),
+    ("rooms", "itemsets, learning and studies", "itemsets learning markers"),
     ("pages", "what is shown", "plots report demo"),
     ("cli", "the command line", "cli __main__"),
 )

@@ -2,6 +2,7 @@
 private data.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from privmax.errors import PrivmaxError, explain_install
@@ -13,22 +14,32 @@ from privmax.learning.classes.stumps import Stumps
 from privmax.learning.classes.trees import Trees
 from privmax.learning.models import select_model
 from privmax.learning.schema import Category, Number, Schema
+from privmax.learning.validation import validate
 
 if TYPE_CHECKING:
     from privmax.learning.estimator import PrivateERM
+    from privmax.learning.marginal import MarginalSelector
+    from privmax.learning.search import PrivateSearch
+    from privmax.learning.stable import StableSelector
+
+_HOMES = {
+    "MarginalSelector": "marginal",
+    "PrivateERM": "estimator",
+    "PrivateSearch": "search",
+    "StableSelector": "stable",
+}
+"""The modules of names that need scikit-learn: they are loaded when first named."""
 
 
 def __getattr__(name: str) -> Any:
-    """`PrivateERM` is loaded when it is first named, as it needs scikit-learn."""
-    if name != "PrivateERM":
+    if name not in _HOMES:
         raise AttributeError(f"module 'privmax.learning' has no attribute {name!r}")
     try:
-        from privmax.learning.estimator import PrivateERM
+        return getattr(import_module(f"privmax.learning.{_HOMES[name]}"), name)
     except ModuleNotFoundError as missing:
         if missing.name is None or not missing.name.startswith("sklearn"):
             raise
-        raise PrivmaxError("PrivateERM needs scikit-learn. " + explain_install("learn")) from None
-    return PrivateERM
+        raise PrivmaxError(f"{name} needs scikit-learn. " + explain_install("learn")) from None
 
 
 __all__ = [
@@ -40,12 +51,16 @@ __all__ = [
     "Hypothesis",
     "HypothesisClass",
     "LinearGrid",
+    "MarginalSelector",
     "Number",
     "PrivateERM",
+    "PrivateSearch",
     "Schema",
     "Scores",
     "Shape",
+    "StableSelector",
     "Stumps",
     "Trees",
     "select_model",
+    "validate",
 ]

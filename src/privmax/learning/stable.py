@@ -1,0 +1,518 @@
+"""Columns that a selector finds in one block of rows after the other, released if they are stable.
+
+    Every row goes to one of B blocks by a coin of its own. A selector, such as the lasso, runs on
+    each block by itself, and the block votes for the set of columns it finds. One row is in one
+    block, so it moves one vote: one set loses one, another gains one. The sets are the candidates
+    of a selection with their votes as scores.
+
+Proof:      docs/proofs/stable-selection.md
+Reference:  Smith & Thakurta, COLT 2013 (stability of the lasso's support);
+            Nissim, Raskhodnikova & Smith, STOC 2007 (subsample and aggregate)
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.feature_selection import SelectorMixin
+from sklearn.linear_model import lars_path
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from privmax.choice import Choice
+from privmax.errors import DataError, ParameterError
+from privmax.itemsets.numbering import Numbering, nth_outside
+from privmax.learning.estimator import (
+    _check_types,
+    _mixed,
+    _quietly,
+    _text_names,
+    _width,
+)
+from privmax.ledger import Ledger
+from privmax.ledger.events import ROW
+from privmax.ledger.payment import Question, Request
+from privmax.mechanisms.contract import Mechanism, Outcome
+from privmax.mechanisms.gap_test import GapTest
+from privmax.noise.coins import SYSTEM, Coins
+from privmax.numbers import Number, positive, probability, whole
+from privmax.privacy import ADD_REMOVE, REPLACE, relation
+from privmax.profile import LARGEST_UNIVERSE, Profile
+from privmax.release import Release, Terms, answer
+from privmax.rounds import SignedTerms
+from privmax.sources.base import PlainSource, Source
+from privmax.universe import OPEN_UNIVERSE, Universe
+
+Columns = tuple[int, ...]
+"""A set of columns, ascending."""
+
+ALL, NONE, ANY = "all", "none", "any"
+
+WHY = "the set with most votes is released only if it is stable"
+"""Why the gap test runs."""
+
+
+class PrivateSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """What private selectors of columns share: one release, and a mask."""
+
+    release_: Release
+    ledger: Ledger | Request | None
+    coins: Coins | None
+    neighbors: str | None
+    unit: str | None
+
+    def fit(self, X: Any, y: Any) -> PrivateSelector:
+        """Choose columns, at the cost of one release."""
+        self.__dict__.pop("support_", None)  # a fit that fails leaves no mask of another shape
+        if self.ledger is not None and Request.of(self.ledger).ledger.strict:
+            features = _width(X)
+            terms = self._terms(features)
+
+            def read() -> tuple[NDArray[np.float64], NDArray[Any]]:
+                return self._validate(X, y, features)
+        else:
+            self._terms(1)  # wrong parameters are told before X is looked at
+            rows = self._validate(X, y)
+            features = rows[0].shape[1]
+            terms = self._terms(features)
+
+            def read() -> tuple[NDArray[np.float64], NDArray[Any]]:
+                return rows
+
+        coins = SYSTEM if self.coins is None else deepcopy(self.coins)
+        release = answer(
+            terms,
+            lambda stack: self._source(*read(), terms, coins),
+            self.ledger,
+            question=Question(type(self).__name__, self._options(features)),
+            coins=coins,
+        )
+        self.n_features_in_ = features  # what was wrong with X, if anything was, is not told
+        if names := _text_names(X):
+            self.feature_names_in_ = np.array(names, dtype=object)
+        self.release_, self.support_ = release, self._mask(release, features)
+        return self
+
+    @abstractmethod
+    def _terms(self, features: int) -> Terms:
+        """What runs at what cost, for so many columns."""
+
+    @abstractmethod
+    def _source(
+        self, X: NDArray[np.float64], y: NDArray[Any], terms: Terms, coins: Coins
+    ) -> Source:
+        """The candidates and their scores."""
+
+    @abstractmethod
+    def _options(self, features: int) -> dict[str, object]:
+        """What a ledger writes down of a fit."""
+
+    @abstractmethod
+    def _mask(self, release: Release, features: int) -> NDArray[np.bool_]:
+        """Which columns are kept."""
+
+    def _validate(
+        self, X: Any, y: Any, features: int | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[Any]]:
+        _check_types(X)
+        X, y = _quietly(
+            lambda: validate_data(
+                self, X, y, dtype=np.float64, y_numeric=self._needs_numbers(), ensure_min_samples=1
+            ),
+            _mixed(X),
+        )
+        if features is not None and X.shape[1] != features:
+            raise DataError("X does not have as many columns as its shape says.")
+        return X, np.asarray(y)
+
+    def _needs_numbers(self) -> bool:
+        return True
+
+    def _rows(self) -> str:
+        """The relation of rows that the cost is stated for."""
+        return ADD_REMOVE if self.neighbors is None else relation(self.neighbors)
+
+    def _unit(self) -> str:
+        return ROW if self.unit is None else self.unit
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self, "support_")
+        return self.support_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        tags.target_tags.required = True
+        return tags
+
+
+class StableSelector(PrivateSelector):
+    """Keep the columns that a selector finds in most blocks of the rows, under differential
+    privacy.
+
+    ONE ROW IS ONE INDIVIDUAL. Every `fit` pays again. Rows are dealt to blocks at random; the
+    selector sees one block at a time, and each block has one vote. The set with most votes is
+    released if it leads clearly. If not, nothing is, and what `fallback` says is kept: it costs the
+    same.
+
+    The selector must be deterministic, given its block. States of random numbers are set for every
+    block, so that no block can tell another anything. A block in which it fails, or finds fewer
+    than `size` columns, votes for no columns. If that wins, `fallback` counts, too.
+
+    `fit` sets `support_`, the mask; `release_`, with its cost, mechanism and why, whose item holds
+    the numbers of the columns, or is None, or empty; `blocks_`, how many blocks voted. All of it
+    may be published.
+
+    Args:
+        estimator: A selector or a model of scikit-learn with `coef_` or `feature_importances_`; by
+            default the lasso, on columns standardized within the block, along its path until `size`
+            columns are in.
+        size: How many columns a block votes for; public. None: as many as the estimator selects by
+            itself (`get_support`, or coefficients other than 0).
+        epsilon: What one `fit` costs; a float means the decimal that it prints as.
+        delta: Probability with which the guarantee may fail; such as 1e-6. Only fallback="any" does
+            without.
+        blocks: How many blocks vote; public. By default twice the lead that the winner needs. More
+            make the vote safer, and each block smaller.
+        fallback: What is kept where nothing is released: "all" columns, or "none". "any": there is
+            always a set, drawn from all sets of columns by their votes. That needs a smaller lead
+            where sets are few (11 votes instead of 31 for 20 sets at epsilon 1), and does not tell
+            whether the set was stable.
+        mechanism: A mechanism object for neighbors="replace", instead of epsilon and delta; or the
+            name of one beside them. By default the gap test, and with fallback="any" what `auto`
+            chooses.
+        neighbors: "add-remove" (the default) or "replace", of rows: the cost is the same, and a
+            ledger wants to know.
+        unit: What the cost hides, for the ledger: "row" by default.
+        ledger: The privacy budget that covers every `fit`; or `ledger.request("nightly", …)`.
+        coins: Source of random bits; for tests only.
+
+    Examples:
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(5000, 6))
+        >>> selector = StableSelector(size=2, epsilon=1, delta=1e-6).fit(X, X[:, 1] - X[:, 4])
+        >>> selector.get_support(indices=True).tolist()
+        [1, 4]
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        size: int | None = None,
+        epsilon: Number | None = None,
+        delta: Number = 0,
+        blocks: int | None = None,
+        fallback: str = ALL,
+        mechanism: Mechanism | str | None = None,
+        neighbors: str | None = None,
+        unit: str | None = None,
+        ledger: Ledger | Request | None = None,
+        coins: Coins | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.size = size
+        self.epsilon = epsilon
+        self.delta = delta
+        self.blocks = blocks
+        self.fallback = fallback
+        self.mechanism = mechanism
+        self.neighbors = neighbors
+        self.unit = unit
+        self.ledger = ledger
+        self.coins = coins
+
+    def _terms(self, features: int) -> StableTerms:
+        if self.fallback not in (ALL, NONE, ANY):
+            raise ParameterError(
+                "fallback", self.fallback, f'it must be "{ALL}", "{NONE}" or "{ANY}"'
+            )
+        if self.blocks is not None:
+            whole("blocks", self.blocks, least=2)
+        if self.estimator is None and self.size is None:
+            raise ParameterError.required(
+                "size", "the lasso goes on until so many columns are in", "For example 5."
+            )
+        given = self.mechanism is not None and not isinstance(self.mechanism, str)
+        if given and getattr(self.mechanism, "neighbors", REPLACE) != REPLACE:
+            raise ParameterError(
+                "mechanism", self.mechanism, "one row moves a vote from one set to another",
+                'Make it with neighbors="replace".',
+            )  # fmt: skip
+        size = None if self.size is None else whole("size", self.size)
+        number = count_sets(features, size) if self.fallback == ANY else None
+        if not given and not self.delta and number is None:
+            raise ParameterError(
+                "delta", self.delta, "a test of stability needs a delta above 0",
+                'Give a small one such as 1e-6, or fallback="any".',
+            )  # fmt: skip
+        return StableTerms(
+            epsilon=self.epsilon,
+            delta=None if given and not self.delta else self.delta,
+            given=self.mechanism,
+            neighbors=None if given else REPLACE,
+            growth=None if given else 1,
+            universe=OPEN_UNIVERSE if number is None else Universe(number),
+            unit=self._unit(),
+            rows=self._rows(),
+        )
+
+    def _count_blocks(self, terms: Terms) -> int:
+        """How many blocks vote: as given, or twice the lead; at least 2, public."""
+        if self.blocks is not None:
+            return self.blocks
+        size = terms.universe.size
+        return max(2, 2 * terms.choice.mechanism.lead(candidates=size))
+
+    def _source(
+        self, X: NDArray[np.float64], y: NDArray[Any], terms: Terms, coins: Coins
+    ) -> VoteSource:
+        blocks = self._count_blocks(terms)
+        vote = self._vote()
+        parts = deal(len(X), blocks, coins)
+        with _fixed_randomness() as reset:
+            votes: Counter[Columns] = Counter()
+            for part in parts:
+                reset()
+                votes[vote(X[part], y[part])] += 1
+        return VoteSource(votes, X.shape[1], self.size, terms.universe.size)
+
+    def _vote(self) -> Callable[[NDArray[np.float64], NDArray[Any]], Columns]:
+        """What a block votes for: a function of its rows alone, which never fails."""
+        size, estimator = self.size, self.estimator
+
+        def vote(X: NDArray[np.float64], y: NDArray[Any]) -> Columns:
+            features = X.shape[1]
+            try:
+                with warnings.catch_warnings(), np.errstate(all="ignore"):
+                    warnings.simplefilter("ignore")
+                    if estimator is None:
+                        weights = lasso_weights(X, y, min(size or 1, features))
+                        return top_columns(weights, min(size or 1, features))
+                    model = _reseed(clone(estimator)).fit(X, y)
+                    return read_columns(model, features, size)
+            except Exception:  # whatever went wrong, and its message, belongs to the block
+                return ()
+
+        return vote
+
+    def _options(self, features: int) -> dict[str, object]:
+        return {
+            "estimator": None if self.estimator is None else repr(self.estimator),
+            "size": self.size,
+            "features": features,
+            "blocks": self._count_blocks(self._terms(features)),
+            "fallback": self.fallback,
+            "neighbors": self.neighbors,
+        }
+
+    def _mask(self, release: Release, features: int) -> NDArray[np.bool_]:
+        self.blocks_ = self._count_blocks(self._terms(features))
+        mask = np.zeros(features, np.bool_)
+        if release.item:
+            mask[list(release.item)] = True
+            return mask
+        what = "too few blocks agreed on a set of columns"
+        if release.item is not None:
+            what = "most blocks found no columns, or not as many as size says"
+        warnings.warn(
+            f"No answer: {what}, so "
+            f"{'no column is' if self.fallback == NONE else 'all columns are'} kept. A smaller "
+            "size, more rows or a larger epsilon help.",
+            stacklevel=3,
+        )
+        mask[:] = self.fallback != NONE
+        return mask
+
+    def _needs_numbers(self) -> bool:
+        return self.estimator is None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StableTerms(SignedTerms):
+    """Terms of votes: in an open universe the set with most of them or nothing, as often as the
+    cost allows.
+    """
+
+    @cached_property
+    def choice(self) -> Choice:
+        if self.given is not None or not self.universe.is_open:
+            return super().choice
+        epsilon = positive("epsilon", self.epsilon or 0)
+        delta = probability("delta", self.delta or 0)
+        return Choice(GapTest(epsilon=epsilon, delta=delta, neighbors=REPLACE), WHY)
+
+
+class VoteSource(PlainSource):
+    """Sets of columns and their votes. It is private.
+
+    Examples:
+        >>> source = VoteSource(Counter({(0, 2): 5, (1, 2): 1}), features=3, size=2, universe=4)
+        >>> source
+        VoteSource(<private>)
+        >>> source.names([Outcome(5), Outcome(1), Outcome(0), Outcome(0, 1), Outcome(None)])
+        [(0, 2), (1, 2), (), (0, 1), None]
+    """
+
+    step = Fraction(1)
+
+    def __init__(
+        self, votes: Counter[Columns], features: int, size: int | None, universe: int | None
+    ) -> None:
+        self._votes, self._features, self._size = votes, features, size
+        self.profile = Profile(Counter(votes.values()).items(), universe=universe)
+
+    def __repr__(self) -> str:
+        return "VoteSource(<private>)"
+
+    def names(self, outcomes: Sequence[Outcome]) -> list[Columns | None]:
+        """The set each outcome stands for; None for no answer."""
+        return [self._name(outcome) for outcome in outcomes]
+
+    def _name(self, outcome: Outcome) -> Columns | None:
+        score = outcome.score
+        if score is None:
+            return None
+        listed = sorted(
+            one
+            for one, votes in self._votes.items()
+            if (votes <= score if outcome.below else votes == score)
+        )
+        if outcome.index < len(listed):
+            return listed[outcome.index]
+        numbers = sorted(map(self._rank, self._votes))
+        return self._unrank(nth_outside(outcome.index - len(listed), numbers))
+
+    @cached_property
+    def _numbering(self) -> Numbering:
+        sizes = range(1, self._features + 1)
+        if self._size is not None:
+            size = min(self._size, self._features)
+            sizes = range(size, size + 1)
+        return Numbering(self._features, sizes)
+
+    def _rank(self, columns: Columns) -> int:
+        """The number of a set; that of no columns is 0."""
+        return 1 + self._numbering.rank(columns) if columns else 0
+
+    def _unrank(self, number: int) -> Columns:
+        return self._numbering.unrank(number - 1) if number else ()
+
+
+def count_sets(features: int, size: int | None) -> int | None:
+    """How many sets of columns there are, that of none included; None: too many to be a closed
+    universe.
+
+    Examples:
+        >>> count_sets(10, 2), count_sets(10, None), count_sets(10**6, 500)
+        (46, 1024, None)
+    """
+    if size is None:
+        return 1 << features if features < LARGEST_UNIVERSE.bit_length() else None
+    number = 1 + math.comb(features, min(size, features))
+    return number if number <= LARGEST_UNIVERSE else None
+
+
+def deal(rows: int, blocks: int, coins: Coins) -> list[NDArray[np.intp]]:
+    """The rows of each block: every row goes to one of them by 64 coins of its own.
+
+    Examples:
+        >>> parts = deal(10, 3, SYSTEM)
+        >>> sorted(np.concatenate(parts).tolist())
+        [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+    """
+    drawn = np.frombuffer(coins.bytes(8 * rows), np.uint64) % np.uint64(blocks)
+    order = np.argsort(drawn, kind="stable")
+    ends = np.searchsorted(drawn[order], np.arange(1, blocks, dtype=np.uint64))
+    return np.split(order, ends)
+
+
+def lasso_weights(X: NDArray[np.float64], y: NDArray[Any], size: int) -> NDArray[np.float64]:
+    """Coefficients at the first step of the lasso's path with `size` columns, standardized here.
+
+    Examples:
+        >>> X = np.array([[1.0, 0, 1], [0, 1, 0], [1, 1, 1], [0, 0, 1]])
+        >>> np.flatnonzero(lasso_weights(X, X[:, 0], 1)).tolist()
+        [0]
+    """
+    spread = X.std(axis=0)
+    scaled = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1)
+    target = np.asarray(y, np.float64)
+    _, _, path = lars_path(scaled, target - target.mean(), method="lasso", max_iter=4 * size + 8)
+    many = (path != 0).sum(axis=0)
+    enough = np.flatnonzero(many >= size)
+    weights: NDArray[np.float64] = path[:, enough[0] if enough.size else -1]
+    return weights
+
+
+def top_columns(weights: NDArray[np.float64], size: int) -> Columns:
+    """The columns of the largest weights, the first of equals.
+
+    Raises:
+        ValueError: A weight is no number, or fewer are other than 0.
+
+    Examples:
+        >>> top_columns(np.array([0.5, -2.0, 0.5]), 2)
+        (0, 1)
+    """
+    size_of = np.abs(np.asarray(weights, np.float64))
+    if not np.isfinite(size_of).all() or np.count_nonzero(size_of) < size:
+        raise ValueError("there are not as many weights")
+    order = np.argsort(-size_of, kind="stable")
+    return tuple(sorted(order[:size].tolist()))
+
+
+def read_columns(model: Any, features: int, size: int | None) -> Columns:
+    """What a fitted selector or model selects: by itself, or its `size` heaviest columns.
+
+    Examples:
+        >>> from sklearn.linear_model import Lasso
+        >>> X = np.eye(4)
+        >>> read_columns(Lasso(alpha=0.01).fit(X, X[:, 2]), 4, None)
+        (2,)
+    """
+    if size is None and hasattr(model, "get_support"):
+        mask = np.asarray(model.get_support())
+        if mask.shape != (features,):
+            raise ValueError("the mask has another shape")
+        return tuple(np.flatnonzero(mask).tolist())
+    weights = getattr(model, "coef_", None)
+    if weights is None:
+        weights = model.feature_importances_
+    total = np.abs(np.asarray(weights, np.float64)).reshape(-1, features).sum(axis=0)
+    if size is None:
+        return tuple(np.flatnonzero(total).tolist())
+    return top_columns(total, min(size, features))
+
+
+def _reseed(model: Any) -> Any:
+    """The model with every random state that is left open set to 0."""
+    if hasattr(model, "get_params"):
+        states = [name for name in model.get_params() if name.split("__")[-1] == "random_state"]
+        params = model.get_params()
+        model.set_params(**{name: 0 for name in states if params[name] is None})
+    return model
+
+
+@contextmanager
+def _fixed_randomness() -> Iterator[Callable[[], None]]:
+    """What sets NumPy's global state of random numbers to the same at every call; at the end it is
+    what it was.
+    """
+    before = np.random.get_state()  # selectors may use it
+    try:
+        yield lambda: np.random.seed(0)
+    finally:
+        np.random.set_state(before)

@@ -1,0 +1,8 @@
+"""Markers in a case–control study under differential privacy: which differ most between the groups.
+
+Imported when it is first named: `from privmax.markers import top_markers`.
+"""
+
+from privmax.markers.release import top_markers
+
+__all__ = ["top_markers"]

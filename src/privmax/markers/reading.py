@@ -1,0 +1,416 @@
+"""Studies as counts: people by genotype, for each marker and group.
+
+What a table is follows from the options and from its columns, never from the values. A value is a
+genotype, missing, or refused, and is judged by itself. A person without a genotype at a marker
+counts there as one with `impute` copies, so that everybody counts once at every marker and group
+sizes stay what they are.
+
+Proof:      docs/proofs/markers.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privmax.errors import DataError, ParameterError, refuse_given
+from privmax.labels import label_by_value, plain_label
+from privmax.markers.scores import Alleles, Genotypes, Groups
+from privmax.numbers import whole
+from privmax.sources.databases import open_database
+from privmax.sources.engines import engine_of
+from privmax.sources.engines.base import ask
+from privmax.sources.reading import as_table
+from privmax.sources.tables import column_of
+from privmax.universe import Universe
+
+NULL = "null"
+COPIES = (0, 1, 2)
+
+_MARKERS = 256
+"""Columns that are looked at together."""
+
+_COUNTING = "the counting of genotypes"
+
+_STRANGE = (
+    "A genotype is not 0, 1 or 2. Count copies of one allele, and if some are unknown, say what "
+    "stands for that: missing=-1, or missing='null'."
+)
+_SIZES = (
+    "The study does not have as many cases and controls as cases and controls say. If it should, "
+    "check case: the value of status that cases have."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """What a table of a study holds; public.
+
+    groups     how many people each group has
+    names      of the markers; None: positions
+    number     of markers
+    status     who is a case: the name of a column, or beside an array the values; None: the table
+               holds counts
+    case       the value that says so
+    marker, genotype, person   columns of a table with a row for each genotype; None: a marker has a
+               column
+    missing    what stands for an unknown genotype: a whole number, or "null"; None: there is none
+    impute     as how many copies that counts
+    table      of a database
+    """
+
+    groups: Groups
+    names: Sequence[Any] | None
+    number: int
+    status: Any = None
+    case: object = 1
+    marker: str | None = None
+    genotype: str | None = None
+    person: str | None = None
+    missing: int | str | None = None
+    impute: int = 0
+    table: str | None = None
+
+    @classmethod
+    def of(cls, data: Any, groups: Groups, markers: Iterable[Any] | None, **options: Any) -> Layout:
+        """The layout that the options of `top_markers` describe. Of the data its columns and shape
+        are looked at, nothing else.
+
+        Raises:
+            ParameterError: The options do not fit each other or the shape of the data.
+        """
+        made = cls(groups=groups, names=None, number=1, **options)
+        made._check()
+        names = None if markers is None else Universe.of(list(markers), "markers").plain_labels()
+        if names is None and isinstance(made.status, str) and made.marker is None:
+            names = _other_columns(data, made.status)
+        number = _width(data, made) if names is None else len(names)
+        if names is not None and made.marker is None and not isinstance(made.status, str):
+            width = _width(data, made)
+            if width != number:
+                raise ParameterError(
+                    "markers", f"<{number} names>", f"there are {width} markers", "Name each once."
+                )
+        return cls(groups=groups, names=names, number=number, **options)
+
+    def _check(self) -> None:
+        if self.impute not in COPIES:
+            raise ParameterError("impute", self.impute, "it must be 0, 1 or 2 copies")
+        if self.missing is not None and self.missing != NULL:
+            whole("missing", self.missing, least=-(1 << 31))
+            if self.missing in COPIES:
+                raise ParameterError(
+                    "missing", self.missing, "that is a genotype", 'For example -1, or "null".'
+                )
+        if not isinstance(self.case, (str, bool, int, float, np.number, np.bool_)):
+            raise ParameterError("case", self.case, "it must be text, a number, or True or False")
+        long = {"marker": self.marker, "genotype": self.genotype, "person": self.person}
+        given = [name for name, value in long.items() if value is not None]
+        if given and len(given) < 3:
+            name = next(name for name, value in long.items() if value is None)
+            raise ParameterError.required(
+                name, "a table with a row for each genotype needs marker, genotype and person",
+                "Name its column.",
+            )  # fmt: skip
+        if given and not isinstance(self.status, str):
+            raise ParameterError.required(
+                "status", "who is a case must be told", "Name the column that tells."
+            )
+        if not given and not isinstance(self.status, str):
+            refuse_given({"table": self.table}, "an array is not a table of a database")
+
+
+def count_genotypes(data: Any, layout: Layout, held: ExitStack) -> Genotypes | Alleles:
+    """The counts of a study; what must be open meanwhile is closed with `held`.
+
+    Raises:
+        DataError: A value is no genotype, or the groups are not as large as was said.
+
+    Examples:
+        >>> matrix = np.array([[0, 2], [1, 2], [0, 0]])
+        >>> layout = Layout.of(matrix, Groups(2, 1), None, status=[1, 1, 0])
+        >>> with ExitStack() as stack:
+        ...     count_genotypes(matrix, layout, stack).tolist()
+        [[[1, 1, 0], [1, 0, 0]], [[0, 0, 2], [1, 0, 0]]]
+    """
+    if layout.marker is not None:
+        return _count_rows(data, layout, held)
+    if isinstance(layout.status, str):
+        return _fill(_count_columns(data, layout, held), layout)
+    if layout.status is None:
+        return _read_counts(data, layout)
+    is_case = _cases(np.asarray(layout.status), layout)
+    blocks = (data[:, start : start + _MARKERS] for start in range(0, layout.number, _MARKERS))
+    return _fill((_count(np.asarray(block), is_case, layout) for block in blocks), layout)
+
+
+def _other_columns(data: Any, status: str) -> list[Any] | None:
+    """The names of all columns but one, where the data tells them without being read."""
+    schema = getattr(data, "schema", None)
+    found = getattr(schema, "names", None) if _is_arrow(data) else getattr(data, "columns", None)
+    if found is None and hasattr(data, "shape"):
+        raise ParameterError(
+            "status", status, "an array has no columns", "Give the status of everybody beside it."
+        )
+    if found is None or callable(found):
+        raise ParameterError.required(
+            "markers", "the list of markers is public, and is not read from the data",
+            "Name the columns of genotypes.",
+        )  # fmt: skip
+    names = [name for name in found if name != status]
+    if len(names) == len(list(found)):
+        raise ParameterError(
+            "status", status, "there is no such column", "Name the column that says who is a case."
+        )
+    return names
+
+
+def _is_arrow(data: Any) -> bool:
+    return type(data).__module__.startswith("pyarrow")
+
+
+def _width(data: Any, layout: Layout) -> int:
+    """How many markers an array holds, by its shape."""
+    if layout.marker is not None:
+        raise ParameterError.required(
+            "markers", "the list of markers is public, and is not read from the data",
+            "Name all markers of the study.",
+        )  # fmt: skip
+    shape = getattr(data, "shape", None)
+    if not isinstance(shape, tuple) or _is_arrow(data):
+        raise ParameterError(
+            "table", f"<{type(data).__name__}>", "without the name of a status column it must be "
+                                                 "an array or a frame of counts",
+            "Give an array, or name the columns: status, and marker, genotype and person where a "
+            "row is one genotype.",
+        )  # fmt: skip
+    if layout.status is not None:
+        if len(shape) != 2:
+            raise ParameterError(
+                "table", f"<shape {shape}>", "genotypes have a row for each person and a column "
+                                             "for each marker"
+            )  # fmt: skip
+        return whole("markers", int(shape[1]))
+    if shape[1:] in ((2,), (6,), (2, 3)):
+        return whole("markers", int(shape[0]))
+    raise ParameterError(
+        "table", f"<shape {shape}>", "counts have a row for each marker, with 2 numbers (alleles "
+        "of cases and controls) or 2 times 3 (people by genotype)",
+        "If it holds genotypes, a row for each person, give status.",
+    )  # fmt: skip
+
+
+def _read_counts(data: Any, layout: Layout) -> Genotypes | Alleles:
+    counts = np.asarray(data.to_numpy() if hasattr(data, "to_numpy") else data)
+    if counts.dtype.kind not in "iu":
+        raise DataError("Counts must be of a type of whole numbers, such as int64.")
+    if counts.ndim == 2 and counts.shape[1] == 6:
+        counts = counts.reshape(-1, 2, 3)
+    sizes = np.array(layout.groups, np.int64)
+    high = 2 * sizes if counts.ndim == 2 else sizes[:, None]
+    if (counts < 0).any() or (counts > high).any():
+        raise DataError("A count is negative, or larger than its group.")
+    counts = counts.astype(np.int64)
+    if counts.ndim == 2:
+        return counts
+    absent = sizes - counts.sum(axis=2)
+    if (absent < 0).any() or (layout.missing is None and absent.any()):
+        raise DataError(
+            "The genotypes of a group do not add up to its size. Where some are unknown, give "
+            "missing."
+        )
+    counts[:, :, layout.impute] += absent
+    return counts
+
+
+def _cases(status: NDArray[Any], layout: Layout) -> NDArray[np.bool_]:
+    """Who is a case."""
+    with np.errstate(all="ignore"):
+        found = np.asarray(status == layout.case, np.bool_)
+    cases = int(found.sum())
+    if found.ndim != 1 or (cases, found.size - cases) != tuple(layout.groups):
+        raise DataError(_SIZES)
+    return found
+
+
+def _count(block: NDArray[Any], is_case: NDArray[np.bool_], layout: Layout) -> Genotypes:
+    """People by genotype at some markers; everybody has one, or counts as if they had."""
+    if block.dtype.kind not in "biuf":
+        raise DataError("Genotypes must be of a type of numbers, such as int8.")
+    if len(block) != len(is_case):
+        raise DataError("There are not as many rows of genotypes as there are statuses.")
+    found = np.empty((block.shape[1], 2, 3), np.int64)
+    for group, who in enumerate((is_case, ~is_case)):
+        part = block[who]
+        for copies in COPIES:
+            found[:, group, copies] = (part == copies).sum(axis=0)
+        absent = _is_missing(part, layout).sum(axis=0)
+        if (found[:, group].sum(axis=1) + absent != len(part)).any():
+            raise DataError(_STRANGE)
+        found[:, group, layout.impute] += absent
+    return found
+
+
+def _is_missing(part: NDArray[Any], layout: Layout) -> NDArray[np.bool_]:
+    if layout.missing is None:
+        return np.zeros(part.shape, np.bool_)
+    found: NDArray[np.bool_] = (
+        part != part if layout.missing == NULL else part == layout.missing  # NaN
+    )
+    return found
+
+
+def _fill(blocks: Iterable[Genotypes], layout: Layout) -> Genotypes:
+    counts = np.empty((layout.number, 2, 3), np.int64)
+    start = 0
+    for block in blocks:
+        counts[start : start + len(block)] = block
+        start += len(block)
+    return counts
+
+
+def _open(data: Any, layout: Layout, columns: Sequence[str], held: ExitStack) -> tuple[Any, Any]:
+    """The data as an Ibis table, and its labels of Python objects, if it has such."""
+    numbered: dict[str, list[Any]] = {}
+    numbers = [name for name in columns if name not in (layout.status, layout.marker)]
+    if layout.person in numbers:
+        numbers.remove(layout.person)
+    given = open_database(data, layout.table, held)
+    table = as_table(given, columns, numbers, True, held, numbered)
+    if table is None:
+        raise ParameterError(
+            "table", f"<{type(data).__name__}>", "columns are named, but it has none",
+            "Give a frame, a path, a DuckDB relation or an Ibis table.",
+        )  # fmt: skip
+    if type(given).__name__ == "DuckDBPyRelation":  # a stream, which can be read only once
+        table = engine_of(table).keep(table, held)
+    return table, numbered
+
+
+def _count_columns(data: Any, layout: Layout, held: ExitStack) -> Iterator[Genotypes]:
+    """A table with a row for each person and a column for each marker, some columns at a time."""
+    names = list(layout.names or ())
+    if not all(isinstance(name, str) for name in names):
+        raise ParameterError("markers", "<names>", "columns have names that are text")
+    table, numbered = _open(data, layout, [layout.status, *names], held)
+    for option, name in (("status", layout.status), *(("markers", name) for name in names)):
+        column_of(table, option, name)
+    chunks = [names[start : start + _MARKERS] for start in range(0, len(names), _MARKERS)]
+    engine_of(table).begin(table, held, passes=len(chunks))
+    for chunk in chunks:
+        rows = ask(_COUNTING, table.select(_status(table, layout, numbered), *chunk).to_pyarrow)
+        is_case = rows.column(0).to_numpy(zero_copy_only=False).astype(np.bool_)
+        block = [rows.column(name).to_numpy() for name in chunk]
+        if any(column.dtype.kind not in "biuf" for column in block):
+            raise DataError("Genotypes must be of a type of numbers, such as int8.")
+        yield _count(np.column_stack(block), _cases(is_case.astype(int), _told(layout)), layout)
+
+
+def _told(layout: Layout) -> Layout:
+    """The same, of a status that is 1 for cases."""
+    return Layout(groups=layout.groups, names=None, number=1)
+
+
+def _status(table: Any, layout: Layout, numbered: dict[str, list[Any]]) -> Any:
+    """Whether somebody is a case, as a column of the engine; False where it is null."""
+    column, case = column_of(table, "status", layout.status), layout.case
+    if layout.status in numbered:
+        labels = [label_by_value(label) for label in numbered[layout.status]]
+        wanted = label_by_value(case)
+        place = labels.index(wanted) if wanted in labels else -1
+        return (column == place).fill_null(False).name("privmax_case")
+    if column.type().is_boolean():
+        value: Any = bool(case)
+    else:
+        value = case if isinstance(case, str) else Decimal(str(+case))  # type: ignore[operator]
+    pair = engine_of(table).operands(column, value)
+    if pair is None:
+        raise ParameterError(
+            "case", case, f"the column {layout.status!r} is of type {column.type()}",
+            "Give the value that cases have there.",
+        )  # fmt: skip
+    return (pair[0] == pair[1]).fill_null(False).name("privmax_case")
+
+
+def _count_rows(data: Any, layout: Layout, held: ExitStack) -> Genotypes:
+    """A table with a row for each person and marker, counted by its engine.
+
+    Of several rows of a person at a marker the largest genotype counts. Rows of other markers are
+    left out.
+    """
+    marker, genotype, person = layout.marker, layout.genotype, layout.person
+    assert marker is not None
+    assert genotype is not None
+    assert person is not None
+    table, numbered = _open(data, layout, [marker, genotype, person, layout.status], held)
+    engine = engine_of(table)
+    kind = column_of(table, "marker", marker).type()
+    if not column_of(table, "genotype", genotype).type().is_integer():
+        raise ParameterError("genotype", genotype, "the column must have whole numbers")
+    rows = table.select(
+        marker=engine.key(table[marker]),
+        genotype=table[genotype].cast("int64"),
+        person=engine.key(column_of(table, "person", person)),
+        is_case=_status(table, layout, numbered).cast("int8"),
+    )
+    engine.begin(table, held, passes=2)
+    _check_people(engine, rows, layout)
+    single = rows.group_by(["person", "marker"]).agg(
+        genotype=rows.genotype.max(), is_case=rows.is_case.max()
+    )
+    tally = single.group_by(["marker", "is_case", "genotype"]).agg(people=single.count())
+    wanted = tally.select(
+        marker=engine.readable(tally.marker, kind),
+        is_case=tally.is_case, genotype=tally.genotype, people=tally.people,
+    )  # fmt: skip
+    counts = np.zeros((layout.number, 2, 3), np.int64)
+    absent = np.zeros((layout.number, 2), np.int64)
+    place = {label_by_value(name): number for number, name in enumerate(layout.names or ())}
+    for value, is_case, copies, people in ask(_COUNTING, engine.rows, wanted):
+        if value is None:
+            continue
+        given = numbered[marker][value] if marker in numbered else engine.label(value, kind)
+        number = place.get(label_by_value(plain_label(given)))
+        if number is None:
+            continue
+        if copies in COPIES:
+            counts[number, 1 - is_case, copies] += people
+        elif layout.missing is None or copies not in (None, layout.missing):
+            raise DataError(_STRANGE)
+        else:
+            absent[number, 1 - is_case] += people
+    return _complete(counts, absent, layout)
+
+
+def _check_people(engine: Any, rows: Any, layout: Layout) -> None:
+    """Refuse people without a name or in both groups, and groups that are too large."""
+    both = rows.group_by("person").agg(low=rows.is_case.min(), high=rows.is_case.max())
+    groups = both.group_by(["low", "high"]).agg(
+        people=both.count(), nameless=both.person.isnull().cast("int64").sum()
+    )
+    found = {(0, 0): 0, (1, 1): 0}
+    for low, high, people, nameless in ask(_COUNTING, engine.rows, groups):
+        if low != high or nameless:
+            raise DataError("A person has no name, or is a case in one row and not in another.")
+        found[low, high] += people
+    cases, controls = layout.groups
+    if found[1, 1] > cases or found[0, 0] > controls:
+        raise DataError(_SIZES)
+
+
+def _complete(counts: Genotypes, absent: NDArray[np.int64], layout: Layout) -> Genotypes:
+    """The counts with everybody who has no row at a marker."""
+    left = np.array(layout.groups, np.int64) - counts.sum(axis=2)
+    if layout.missing is None and left.any():
+        raise DataError(
+            "Not everybody has a genotype at every marker, or the study has fewer people than "
+            "cases and controls say. Where genotypes are unknown, give missing='null'."
+        )
+    counts[:, :, layout.impute] += left
+    return counts

@@ -1,0 +1,200 @@
+"""What `top_markers` reads, refuses and charges."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from privmax import Ledger, NestedMargin, Privacy
+from privmax.errors import BudgetError, DataError, ParameterError
+from privmax.markers import top_markers
+from privmax.testing import SeededCoins
+
+CASES, CONTROLS = 30, 20
+NAMES = ["rs1", "rs2", "rs3", "rs4"]
+SURE = {"cases": CASES, "controls": CONTROLS, "epsilon": 500, "coins": SeededCoins(3)}
+
+
+@pytest.fixture(autouse=True)
+def quiet(recwarn):
+    """An epsilon with a certain answer gives a warning."""
+
+
+@pytest.fixture
+def genotypes():
+    """The third marker differs."""
+    random = np.random.default_rng(0)
+    found = random.binomial(2, 0.3, (CASES + CONTROLS, 4)).astype(np.int8)
+    found[:CASES, 2] = 2
+    found[CASES:, 2] = 0
+    return found
+
+
+@pytest.fixture
+def status():
+    return np.array([1] * CASES + [0] * CONTROLS)
+
+
+@pytest.fixture
+def counts(genotypes, status):
+    return np.array(
+        [
+            [[int((genotypes[status == group, marker] == copies).sum()) for copies in range(3)]
+             for group in (1, 0)]
+            for marker in range(4)
+        ]
+    )  # fmt: skip
+
+
+def long_form(genotypes, status):
+    people, markers = genotypes.shape
+    rows = itertools.product(range(people), range(markers))
+    return {
+        "person": np.repeat(np.arange(people), markers).tolist(),
+        "rs": NAMES * people,
+        "copies": [int(genotypes[person, marker]) for person, marker in rows],
+        "status": np.repeat(np.where(status == 1, "case", "control"), markers).tolist(),
+    }
+
+
+LONG = {
+    "marker": "rs", "genotype": "copies", "person": "person", "status": "status", "case": "case",
+    "markers": NAMES,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("score", ["difference", "chi-square", "genotype-chi-square", "distance"])
+def test_counts_and_genotypes_say_the_same(score, counts, genotypes, status):
+    assert top_markers(counts, score=score, **SURE).item == 2
+    assert top_markers(counts.reshape(-1, 6), score=score, **SURE).item == 2
+    assert top_markers(genotypes, status=status, score=score, **SURE).item == 2
+    named = top_markers(genotypes, status=status, markers=NAMES, score=score, **SURE)
+    assert named.item == "rs3"
+
+
+def test_alleles(counts):
+    alleles = counts[:, :, 1] + 2 * counts[:, :, 2]
+    assert top_markers(alleles, **SURE).item == 2
+    with pytest.raises(ParameterError, match="counts of alleles do not tell genotypes"):
+        top_markers(alleles, score="genotype-chi-square", **SURE)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "duckdb", "ibis", "parquet", "csv"])
+@pytest.mark.parametrize("form", ["wide", "long"])
+def test_tables_of_every_kind(kind, form, genotypes, status, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("ibis")
+    columns = {name: genotypes[:, place] for place, name in enumerate(NAMES)}
+    wide = pandas.DataFrame({**columns, "status": np.where(status == 1, "case", "control")})
+    frame = wide if form == "wide" else pandas.DataFrame(long_form(genotypes, status))
+    options = {"status": "status", "case": "case", "markers": NAMES} if form == "wide" else LONG
+    if kind == "pandas":
+        table = frame
+    elif kind == "polars":
+        table = pytest.importorskip("polars").DataFrame(frame)
+    elif kind == "arrow":
+        table = pytest.importorskip("pyarrow").Table.from_pandas(frame)
+    elif kind == "duckdb":
+        table = pytest.importorskip("duckdb").from_df(frame)
+    elif kind == "ibis":
+        table = pytest.importorskip("ibis").memtable(frame)
+    elif kind == "parquet":
+        table = tmp_path / "study.parquet"
+        frame.to_parquet(table)
+    else:
+        table = tmp_path / "study.csv"
+        frame.to_csv(table, index=False)
+    assert top_markers(table, **options, **SURE).item == "rs3"
+    if form == "wide" and kind in ("pandas", "polars", "arrow"):
+        del options["markers"]
+        assert top_markers(table, **options, **SURE).item == "rs3"
+
+
+def test_missing_genotypes_count_as_said(genotypes, status):
+    holes = genotypes.copy()
+    holes[0] = -1
+    with pytest.raises(DataError, match="not 0, 1 or 2"):
+        top_markers(holes, status=status, **SURE)
+    assert top_markers(holes, status=status, missing=-1, **SURE).item == 2
+    floats = np.where(holes < 0, np.nan, holes)
+    assert top_markers(floats, status=status, missing="null", **SURE).item == 2
+
+
+def test_a_missing_row_is_a_missing_genotype(genotypes, status):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("ibis")
+    frame = pandas.DataFrame(long_form(genotypes, status)).iloc[4:]  # the first person has none
+    with pytest.raises(DataError, match="Not everybody has a genotype"):
+        top_markers(frame, **LONG, **SURE)
+    assert top_markers(frame, missing="null", **LONG, **SURE).item == "rs3"
+
+
+def test_a_person_counts_once_at_a_marker(genotypes, status):
+    """Rows that somebody repeats change nothing, and nobody is in both groups."""
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("ibis")
+    frame = pandas.DataFrame(long_form(genotypes, status))
+    twice = pandas.concat([frame, frame.iloc[:40]])
+    assert top_markers(twice, **LONG, **SURE).item == "rs3"
+    both = pandas.concat([frame, frame.iloc[:1].assign(status="control")])
+    with pytest.raises(DataError, match="is a case in one row"):
+        top_markers(both, **LONG, **SURE)
+
+
+def test_group_sizes_are_declared_and_kept(genotypes, status, counts):
+    with pytest.raises(ParameterError, match="cases is required"):
+        top_markers(counts, controls=CONTROLS, epsilon=1)
+    with pytest.raises(DataError, match="as many cases and controls"):
+        top_markers(genotypes, status=status, cases=29, controls=21, epsilon=1)
+    with pytest.raises(DataError, match="larger than its group"):
+        top_markers(counts, cases=5, controls=CONTROLS, epsilon=1)
+    with pytest.raises(DataError, match="do not add up"):
+        top_markers(counts, cases=31, controls=CONTROLS, epsilon=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"score": "p-value"}, "it must be one of difference"),
+        ({"threshold": 10}, 'only the score "distance" has one'),
+        ({"score": "distance", "threshold": "0.5"}, "it must be at least 1"),
+        ({"score": "distance", "threshold": 1000}, "no table with so few people exceeds it"),
+        ({"k": 5}, "must not exceed the number of markers"),
+        ({"missing": 2}, "that is a genotype"),
+        ({"impute": 3}, "it must be 0, 1 or 2 copies"),
+        ({"markers": ["a", "b"]}, "there are 4 markers"),
+        ({"markers": ["a", "b", "c", "c"]}, "more than once"),
+        ({"marker": "rs"}, "genotype is required"),
+        ({"mechanism": NestedMargin(epsilon=1, delta=1e-6), "epsilon": None}, "takes the place"),
+        ({"epsilon": None}, "epsilon is required"),
+    ],
+)
+def test_wrong_options_are_named(options, message, counts):
+    given = {"cases": CASES, "controls": CONTROLS, "epsilon": 1, **options}
+    with pytest.raises(ParameterError, match=message):
+        top_markers(counts, **given)
+
+
+def test_errors_quote_no_genotype(genotypes, status):
+    odd = genotypes.copy()
+    odd[7, 1] = 77
+    with pytest.raises(DataError) as caught:
+        top_markers(odd, status=status, cases=CASES, controls=CONTROLS, epsilon=1)
+    assert "77" not in str(caught.value)
+    with pytest.raises(DataError, match="type of numbers"):
+        top_markers(genotypes.astype(str), status=status, cases=CASES, controls=CONTROLS, epsilon=1)
+
+
+def test_a_ledger_pays_and_remembers(counts, tmp_path):
+    with Ledger.create(tmp_path / "budget.db", budget=Privacy(3, "1e-6")) as ledger:
+        options = {"cases": CASES, "controls": CONTROLS, "epsilon": 2, "k": 2}
+        first = top_markers(counts, ledger=ledger.request("study"), **options)
+        again = top_markers(counts, ledger=ledger.request("study"), **options)
+        assert again.items == first.items
+        assert again.recorded is not None
+        assert ledger.spent == Privacy(2, 0)
+        assert ledger.neighbors == "replace"
+        with pytest.raises(BudgetError):
+            top_markers(counts, ledger=ledger, **options)
