@@ -366,7 +366,7 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         """What a ledger writes down of a fit."""
         if self.ledger is None:
             return None
-        told, request = _describe(hypotheses), Request.of(self.ledger).id
+        told, request = describe_class(hypotheses), Request.of(self.ledger).id
         if request is not None and _PLACE in told:
             raise ParameterError(
                 "request", request, f"the ledger records the number of a rule, and the repr of "
@@ -464,7 +464,7 @@ in each process.
 """
 
 
-def _describe(value: object) -> str:
+def describe_class(value: object) -> str:
     """A class as a ledger writes it, the same in every process; of arrays a digest, where repr
     would leave out most.
     """
@@ -472,9 +472,9 @@ def _describe(value: object) -> str:
         exact = np.ascontiguousarray(value)
         return f"<{exact.dtype.str} {exact.shape} {sha256(exact.data).hexdigest()[:32]}>"
     if isinstance(value, list | tuple):
-        return f"{type(value).__name__}({', '.join(map(_describe, value))})"
+        return f"{type(value).__name__}({', '.join(map(describe_class, value))})"
     if is_dataclass(value) and not isinstance(value, type):
-        parts = [f"{name}={_describe(given)}" for name, given in told_fields(value)]
+        parts = [f"{name}={describe_class(given)}" for name, given in told_fields(value)]
         return f"{type(value).__name__}({', '.join(parts)})"
     return repr(value)
 

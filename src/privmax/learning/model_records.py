@@ -8,10 +8,10 @@ the constructor is public and comes from there; only what `fit` set is written.
 from __future__ import annotations
 
 import base64
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -57,7 +57,7 @@ def read_model(template: Any, written: Mapping[str, Any]) -> Any:
     """The template, which is not fitted, with what `write_model` wrote."""
     home = type(template).__module__.partition(".")[0]
     for name, value in written["fitted"].items():
-        setattr(template, name, _read(value, home))
+        vars(template)[name] = _read(value, home)
     return template
 
 
@@ -72,6 +72,8 @@ def _is_composite(value: Any) -> bool:
 def _write(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return _write_array(value)
+    if isinstance(value, np.generic):
+        return {"scalar": _write_array(np.asarray(value))}
     if isinstance(value, list):
         return {"list": [_write(part) for part in value]}
     if isinstance(value, tuple) and type(value) is tuple:
@@ -147,6 +149,7 @@ _READ: dict[str, Callable[[Mapping[str, Any], str], Any]] = {
     },
     "fraction": lambda written, home: Fraction(written["fraction"]),
     "array": _read_array,
+    "scalar": lambda written, home: _read_array(written["scalar"], home)[()],
     "objects": _read_objects,
     "estimator": _read_estimator,
     "value": _read_value,
@@ -158,13 +161,15 @@ def _name(value: Any) -> str:
 
 
 def _find(name: str, packages: tuple[str, ...]) -> type:
-    """A class by its name, if it is of one of the packages."""
+    """A class by its name, if it is of one of the packages. Nothing is imported, as that could run
+    code: a learner has brought what it is made of.
+    """
     module, _, path = name.partition(":")
     if module.partition(".")[0] not in packages:
         raise UnwritableError(name)
-    found: Any = import_module(module)
+    found: Any = sys.modules.get(module)
     for part in path.split("."):
-        found = getattr(found, part)
+        found = getattr(found, part, None)
     if not isinstance(found, type):
         raise UnwritableError(name)
     return found
