@@ -253,3 +253,19 @@ def test_one_bad_row_among_many_takes_few_calls():
     spoiled[7] = np.nan
     assert count_right(Fragile(200.0), spoiled, Y) == 399
     assert len(calls) < 25
+
+
+@pytest.mark.parametrize("spoil", ["number", "label", "none"])
+def test_a_row_that_the_learner_refuses_is_met_before_the_charge_and_is_no_failed_run(spoil):
+    """As by the learner itself. A search without an answer would tell of one row, at its cost."""
+    rows, labels = X.copy(), Y.copy()
+    if spoil == "number":
+        rows[3] = np.nan
+    if spoil == "label":
+        labels[3] = 7
+    if spoil == "none":
+        rows, labels = rows[:0], labels[:0]
+    made = search(PrivateERM(labels=[0, 1]), {"hypotheses": [Stumps(low=0, high=400, cells=2)]})
+    with pytest.raises(ValueError, match=r"NaN|declared|0 sample"):
+        made.fit(rows, labels)
+    assert not hasattr(made, "release_")

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
+from itertools import islice
 from typing import Any
 
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
@@ -26,6 +27,7 @@ from privmax.learning.candidates import Grid, describe
 from privmax.learning.estimator import FROM_Y
 from privmax.learning.model_records import read_model
 from privmax.learning.search_runs import (
+    MOST_TRIALS,
     RandomRepetition,
     Rows,
     RowSource,
@@ -183,7 +185,7 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         with self._status():
             self.release_ = answer(
                 terms,
-                lambda stack: RowSource(X, y),  # type: ignore[arg-type, return-value]  # no profile
+                lambda stack: terms.read(X, y),  # type: ignore[arg-type, return-value]  # no profile
                 self.ledger,
                 question=self._question(template, grid),
                 coins=coins,
@@ -383,6 +385,16 @@ class SearchTerms(Terms):
 
     def check(self) -> None:
         """There is nothing to refuse."""
+
+    def read(self, X: Any, y: Any) -> RowSource:
+        """The rows, if the learner takes them: where it can say so, that is met before the charge,
+        and does not become a failure of every run, which would tell of one row.
+        """
+        source = RowSource(X, y)
+        if hasattr(self.template, "check_rows"):
+            for _, params in islice(self.grid.trials(), MOST_TRIALS):
+                clone(self.template).set_params(**params).check_rows(X, y)
+        return source
 
     def look(self, source: RowSource) -> None:
         """The rows are here: nothing more is to be met."""
