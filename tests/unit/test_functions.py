@@ -28,6 +28,7 @@ DOORS = {
     "learning.validation.validate": _OPTIONS,
     "learning.search.PrivateSearch.__init__": "scikit-learn wants every parameter by name, here",
     "learning.estimator.PrivateERM.__init__": "scikit-learn wants every parameter by name, here",
+    "learning.additive.estimator.PrivateGAM.__init__": "likewise",
     "learning.stable.StableSelector.__init__": "scikit-learn wants every parameter by name, here",
     "learning.marginal.MarginalSelector.__init__": "scikit-learn wants every parameter by name",
     "markers.release.top_markers": _OPTIONS,
