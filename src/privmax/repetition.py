@@ -357,7 +357,7 @@ def repetition_cost(
         with precision(START):
             least = float((runs.mean() * ball(run.delta)).mid())
         raise ParameterError(
-            "delta", delta, "at this delta no cost can be proved",
+            "delta", plain(total), "at this delta no cost can be proved",
             f"Allow more than expected runs times the delta of one run, {least:.3g}, or use "
             "learners without delta." if run.delta else "For example 1e-6.",
         )  # fmt: skip

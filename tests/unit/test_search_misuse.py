@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import array
+import json
 import warnings
 
 import numpy as np
 import pytest
 from scipy import sparse, stats
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import SGDClassifier
 
 from privmax import Privacy
 from privmax.errors import DataError, ParameterError, PrivacyWarning
-from privmax.learning import PrivateERM, PrivateSearch, Stumps
+from privmax.learning import Number, PrivateERM, PrivateGAM, PrivateSearch, Schema, Stumps
 from privmax.learning.candidates import describe
 from privmax.learning.model_records import UnwritableError, read_model, write_model
 from privmax.learning.search_runs import count_right, read_cost
@@ -269,3 +270,24 @@ def test_a_row_that_the_learner_refuses_is_met_before_the_charge_and_is_no_faile
     with pytest.raises(ValueError, match=r"NaN|declared|0 sample"):
         made.fit(rows, labels)
     assert not hasattr(made, "release_")
+
+
+def test_an_additive_model_is_written_and_its_rows_are_met_before_the_charge():
+    schema = Schema(b=Number(0, 400, cells=4), a=Number(0, 1, cells=2))  # not in sorted order
+    rows = np.column_stack([X[:, 0], np.zeros(len(X))])
+    learner = PrivateGAM(schema, epsilon=4, delta="1e-6", labels=[0, 1], rounds=3)
+    fitted = learner.fit(rows, Y)
+    written = json.loads(json.dumps(write_model(fitted), sort_keys=True))
+    again = read_model(clone(learner), written)
+    assert again.schema_ == schema
+    assert (again.predict(rows) == fitted.predict(rows)).all()
+    made = search(PrivateGAM(schema, delta="1e-8", labels=[0, 1]), {"rounds": [3]}, delta="1e-6")
+    with pytest.raises(DataError, match="not among the declared labels"):
+        made.fit(rows, np.where(X[:, 0] == 3, 7, Y))
+
+
+def test_a_list_of_names_and_a_delta_of_none_read_well():
+    with pytest.raises(ParameterError, match="params='str'"):
+        search(params=["at"]).fit(X, Y)
+    with pytest.raises(ParameterError, match="delta='0'"):
+        search(PrivateERM(labels=[0, 1], delta="1e-6"), {}).privacy()

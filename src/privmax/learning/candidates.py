@@ -50,6 +50,11 @@ class Grid:
             )
         known = set(learner.get_params())
         for space in spaces:
+            if not isinstance(space, Mapping):
+                raise ParameterError(
+                    "params", type(space).__name__, "each part of a list must be a mapping",
+                    'For example [{"C": [0.1, 1, 10]}].',
+                )  # fmt: skip
             for name, values in dict(space).items():
                 _check_space(name, values, known)
         return cls(tuple(dict(space) for space in spaces))

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from privmax.encoding import decode, encode, recordable
+from privmax.learning.schema import Schema
 
 PACKAGES = ("sklearn", "privmax", "diffprivlib")
 """Whose estimators are read, beside those of the package that the model itself is from."""
@@ -80,6 +81,8 @@ def _write(value: Any) -> Any:
         return {"parts": [_write(part) for part in value]}
     if isinstance(value, dict):
         return {"dict": [[_write(key), _write(part)] for key, part in value.items()]}
+    if isinstance(value, Schema):
+        return {"schema": list(value.to_dict().items())}  # in their order: a ledger sorts keys
     if isinstance(value, Fraction):
         return {"fraction": str(value)}
     if isinstance(value, BaseEstimator):
@@ -148,6 +151,7 @@ _READ: dict[str, Callable[[Mapping[str, Any], str], Any]] = {
         _read(key, home): _read(part, home) for key, part in written["dict"]
     },
     "fraction": lambda written, home: Fraction(written["fraction"]),
+    "schema": lambda written, home: Schema.from_dict(dict(written["schema"])),
     "array": _read_array,
     "scalar": lambda written, home: _read_array(written["scalar"], home)[()],
     "objects": _read_objects,
