@@ -159,6 +159,14 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         self._take(release, labels, schema, X)
         return self
 
+    def check_rows(self, X: Any, y: Any) -> None:
+        """Meet what `fit` refuses of rows in memory, without a fit: labels that were not declared.
+
+        Raises:
+            DataError: A label was not declared, or X is not what the schema takes.
+        """
+        read_examples(check_schema(self.schema), X, y, read_labels(self.labels))
+
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The chance of each label, for every row of X."""
         codes = self._codes(X)
