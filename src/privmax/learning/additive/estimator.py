@@ -20,18 +20,22 @@ from sklearn.utils.validation import check_is_fitted
 from privmax.choice import Choice
 from privmax.errors import ParameterError
 from privmax.learning.additive.fitting import Layout, Rows, fit_rounds
-from privmax.learning.additive.link import ONE, log_odds
+from privmax.learning.additive.link import LIMIT, ONE, log_odds
 from privmax.learning.additive.memory import MemoryRows
 from privmax.learning.additive.model import AdditiveModel, Codes
 from privmax.learning.additive.reading import (
+    check_columns,
     check_schema,
     is_table,
     name_labels,
     read_examples,
     read_labels,
+    refuse_table,
+    unfit_record,
 )
 from privmax.learning.additive.rounds import GREEDY, AdditiveRounds
 from privmax.learning.additive.words import name_entries, signed, title
+from privmax.learning.pipelines import warn_of_pipeline
 from privmax.learning.schema import Schema
 from privmax.ledger import Ledger
 from privmax.ledger.events import ROW, Price, label
@@ -133,8 +137,10 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
                 table, which stays in its engine.
             y: A label for each row; of an Ibis table the name of the column that has them.
         """
+        warn_of_pipeline()
         schema, labels = check_schema(self.schema), read_labels(self.labels)
         rounds = self._rounds()
+        check_columns(schema, X)
         for name in ("model_", "feature_names_in_"):
             self.__dict__.pop(name, None)  # a fit that fails leaves no model behind
         # `fit` must not change a parameter.
@@ -158,6 +164,15 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         )
         self._take(release, labels, schema, X)
         return self
+
+    def privacy_cost(self) -> Price:
+        """What one `fit` costs, also in ρ where there is a delta. No data is needed.
+
+        Examples:
+            >>> PrivateGAM(epsilon=1, delta=1e-6).privacy_cost().privacy
+            Privacy(epsilon=1, delta=1e-06)
+        """
+        return price_rounds(self._rounds(), ROW if self.unit is None else self.unit)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The chance of each label, for every row of X."""
@@ -217,7 +232,7 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         """What each release costs, if all parameters are as they must be."""
         if self.epsilon is None:
             raise ParameterError.required("epsilon", "", "Give epsilon (and delta).")
-        return AdditiveRounds(
+        rounds = AdditiveRounds(
             epsilon=self.epsilon,
             delta=self.delta,
             rounds=self.rounds,
@@ -225,6 +240,8 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             order=self.order,
             neighbors=ADD_REMOVE if self.neighbors is None else self.neighbors,
         )
+        rounds.check()
+        return rounds
 
     def _question(self, schema: Schema, labels: NDArray[Any]) -> Question | None:
         """What a ledger writes down of a fit."""
@@ -247,6 +264,7 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
 
     def _codes(self, X: Any) -> Codes:
         check_is_fitted(self, "model_")
+        refuse_table(X)
         return self.schema_.codes(X)
 
     def __sklearn_tags__(self) -> Any:
@@ -286,8 +304,7 @@ class AdditiveTerms(Terms):
 
     def cost(self) -> Price:
         """What to charge: also in ρ, which a ledger under the rule "zcdp" adds up."""
-        rounds = self.rounds
-        return Price(rounds.privacy(), neighbors=rounds.neighbors, unit=self.unit, rho=rounds.rho)
+        return price_rounds(self.rounds, self.unit)
 
     def check(self) -> None:
         """There is nothing to refuse: rounds serve every schema."""
@@ -301,7 +318,20 @@ class AdditiveTerms(Terms):
         return replace(self.release(), items=(model,))
 
     def decode(self, written: Any) -> AdditiveModel:
-        return AdditiveModel.from_json(written)
+        """A model that a ledger keeps, if it is one of this schema."""
+        largest = LIMIT * (self.rounds.rounds + self.rounds.pairs)
+        try:
+            model = AdditiveModel.from_json(written)
+            if self.layout.holds(model, largest):
+                return model
+        except (AttributeError, KeyError, TypeError, ValueError):
+            pass  # it is not even of that form
+        raise unfit_record("model")
+
+
+def price_rounds(rounds: AdditiveRounds, unit: str | None) -> Price:
+    """What all rounds of a fit cost, also in ρ where there is a delta."""
+    return Price(rounds.privacy(), neighbors=rounds.neighbors, unit=unit, rho=rounds.rho)
 
 
 class AdditiveSource(PlainSource):
