@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from privmax.encoding import decode, encode, recordable
+from privmax.learning.schema import Schema
 
 PACKAGES = ("sklearn", "privmax", "diffprivlib")
 """Whose estimators are read, beside those of the package that the model itself is from."""
@@ -80,6 +81,8 @@ def _write(value: Any) -> Any:
         return {"dict": [[_write(key), _write(part)] for key, part in value.items()]}
     if isinstance(value, Fraction):
         return {"fraction": str(value)}
+    if isinstance(value, Schema):
+        return {"schema": _write(value.to_dict())}
     if isinstance(value, BaseEstimator):
         state = {name: _write(part) for name, part in vars(value).items() if name not in LEFT_OUT}
         return {"estimator": _name(value), "state": state}
@@ -146,6 +149,7 @@ _READ: dict[str, Callable[[Mapping[str, Any], str], Any]] = {
         _read(key, home): _read(part, home) for key, part in written["dict"]
     },
     "fraction": lambda written, home: Fraction(written["fraction"]),
+    "schema": lambda written, home: Schema.from_dict(_read(written["schema"], home)),
     "array": _read_array,
     "objects": _read_objects,
     "estimator": _read_estimator,
