@@ -319,6 +319,11 @@ def test_a_budget_too_small_for_any_noise_is_refused_before_data_is_read(options
         gam(**options).fit(type("Frame", (), {"__array__": unread})(), Y)
 
 
+def test_pairs_of_one_column_are_refused_where_they_would_waste_the_budget():
+    with pytest.raises(ParameterError, match="interactions=2 is not allowed: the schema has one"):
+        gam(schema=SCHEMA.only(["age"]), interactions=2).fit(FRAME, Y)
+
+
 def test_the_cost_is_told_before_a_fit():
     price = gam().privacy_cost()
     assert price.privacy == Privacy(2, 1e-6)

@@ -140,6 +140,11 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         warn_of_pipeline()
         schema, labels = check_schema(self.schema), read_labels(self.labels)
         rounds = self._rounds()
+        if rounds.pairs and schema.features == 1:
+            raise ParameterError(
+                "interactions", self.interactions, "the schema has one column, and no pair",
+                "Leave it out: pairs take 30 % of the budget.",
+            )  # fmt: skip
         check_columns(schema, X)
         for name in ("model_", "feature_names_in_"):
             self.__dict__.pop(name, None)  # a fit that fails leaves no model behind
