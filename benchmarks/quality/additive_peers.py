@@ -15,6 +15,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ def one_hot(data: Set) -> tuple[Any, float]:
     return np.column_stack(parts), data.schema.features**0.5
 
 
-def not_private(data: Set, learn: Any, test: Any, kind: str) -> Any:
+def not_private(data: Set, kind: str, learn: Any, test: Any, seed: int) -> Any:
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
 
@@ -121,7 +122,7 @@ def contend(data: Set, repeats: int) -> Iterator[Row]:
     wide = data.schema.features > 100
     epsilons = ("0.5", "1", "2") if wide else EPSILONS
     for kind in ("majority", "logistic regression", "gradient boosting"):
-        row = measure(data, lambda a, b, _, kind=kind: not_private(data, a, b, kind), repeats)
+        row = measure(data, partial(not_private, data, kind), repeats)
         yield {**row, "contender": f"{kind}, not private", "epsilon": "-"}
     learners: dict[str, tuple[Fit, list[dict[str, Any]]]] = {
         "DP-EBM": (ebm, [] if wide else EBM_GRID),

@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -281,13 +281,13 @@ class PrivateTree(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scik
         refuse_table(X)
         check_columns(schema, X)
         unit = ROW if self.unit is None else self.unit
-        terms = TreeTerms(given=splits, unit=unit, schema=schema)
+        terms = TreeTerms(given=cast(Any, splits), unit=unit, schema=schema)
         for name in ("tree_", "feature_names_in_"):
             self.__dict__.pop(name, None)
         if self.ledger is None:
             warn_of_fits(terms.privacy(), "PrivateTree")
 
-        def read(stack: ExitStack) -> TreeSource:
+        def read(stack: ExitStack) -> Any:
             return TreeSource(*read_examples(schema, X, y, labels))
 
         options = {"schema": repr(schema), "labels": labels.tolist()}
@@ -337,7 +337,7 @@ class PrivateTree(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scik
     def predict(self, X: Any) -> NDArray[Any]:
         """The likelier label of every row of X."""
         second = self.predict_proba(X)[:, 1]
-        return self.classes_[(second > 0.5).astype(np.intp)]  # type: ignore[no-any-return]
+        return self.classes_[(second > 0.5).astype(np.intp)]
 
     @property
     def rules_(self) -> list[str]:
@@ -370,12 +370,11 @@ class TreeTerms(Terms):
     @property
     def splits(self) -> TreeSplits:
         """How the fit spends its budget."""
-        assert isinstance(self.given, TreeSplits)
-        return self.given
+        return cast(TreeSplits, self.given)
 
     @property
-    def choice(self) -> Choice:  # type: ignore[override]  # of `Terms` it is decided once
-        return Choice(self.splits, "a tree is grown split by split")  # type: ignore[arg-type]
+    def choice(self) -> Choice:
+        return Choice(cast(Any, self.splits), "a tree is grown split by split")
 
     def cost(self) -> Price:
         return price_splits(self.splits, self.unit)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,10 +152,10 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         coins = SYSTEM if self.coins is None else deepcopy(self.coins)
         layout = Layout.of(schema)
         unit = ROW if self.unit is None else self.unit
-        terms = AdditiveTerms(given=rounds, unit=unit, layout=layout)
+        terms = AdditiveTerms(given=cast(Any, rounds), unit=unit, layout=layout)
         column = name_labels(X, y) if is_table(X) else None
 
-        def read(stack: ExitStack) -> AdditiveSource:
+        def read(stack: ExitStack) -> Any:
             if column is None:
                 return AdditiveSource(MemoryRows(*read_examples(schema, X, y, labels)))
             from privmax.learning.additive.engine import open_rows
@@ -193,7 +193,7 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     def predict(self, X: Any) -> NDArray[Any]:
         """The likelier label of every row of X."""
         second = self.decision_function(X) > 0
-        return self.classes_[second.astype(np.intp)]  # type: ignore[no-any-return]
+        return self.classes_[second.astype(np.intp)]
 
     @property
     def shape_functions_(self) -> dict[str, list[dict[str, Any]]]:
@@ -300,12 +300,11 @@ class AdditiveTerms(Terms):
     @property
     def rounds(self) -> AdditiveRounds:
         """How the fit spends its budget."""
-        assert isinstance(self.given, AdditiveRounds)
-        return self.given
+        return cast(AdditiveRounds, self.given)
 
     @property
-    def choice(self) -> Choice:  # type: ignore[override]  # of `Terms` it is decided once
-        return Choice(self.rounds, "additive models are fitted in rounds")  # type: ignore[arg-type]
+    def choice(self) -> Choice:
+        return Choice(cast(Any, self.rounds), "additive models are fitted in rounds")
 
     def cost(self) -> Price:
         """What to charge: also in ρ, which a ledger under the rule "zcdp" adds up."""

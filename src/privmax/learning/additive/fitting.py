@@ -185,7 +185,8 @@ def choose_part(
     if noise.chooser is None:
         return None
     source = score_parts(rows.residuals(parts), terms.neighbors)
-    return parts[source.name(noise.chooser.draw(source.profile, coins))]
+    number: int = source.name(noise.chooser.draw(source.profile, coins))
+    return parts[number]
 
 
 def score_parts(sums: Sequence[Sums], neighbors: Neighbors) -> MemorySource:

@@ -94,7 +94,8 @@ class MemoryRows:
     def _places(self, part: Part) -> NDArray[Any]:
         """The entry of the table that each row has: its cell, where every cell stands alone."""
         if len(part.features) == 1 and part.size == len(part.groups[0]):
-            return self._codes[part.features[0]]
+            codes: NDArray[Any] = self._codes[part.features[0]]
+            return codes
         return part.places(self._codes)
 
     def _add_up(self, part: Part, weights: NDArray[np.int16]) -> Sums:

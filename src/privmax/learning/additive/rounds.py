@@ -28,7 +28,7 @@ from privmax.mechanisms.exponential import Exponential
 from privmax.noise import bulk
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import positive, probability, whole
-from privmax.parameters import Exact, Parameters, Whole, parameter
+from privmax.parameters import Exact, Parameter, Parameters, Whole, parameter
 from privmax.privacy import ADD_REMOVE, REPLACE, Neighbors, Privacy
 
 GREEDY, CYCLIC = "greedy", "cyclic"
@@ -154,7 +154,7 @@ class AdditiveRounds(Parameters):
     delta: Exact = parameter(probability, default=0)
     rounds: Whole = parameter(whole, default=20)
     pairs: Whole = parameter(whole, default=0, least=0)
-    order: str = parameter(read_order, default=GREEDY)
+    order: Parameter[str, str] = parameter(read_order, default=GREEDY)
     neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
 
     k = 1
