@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -411,3 +412,28 @@ def test_a_tree_says_in_words_what_it_predicts(counts):
 def test_a_tree_knows_the_names_of_its_columns():
     model = tree(depth=1).fit(FRAME, Y)
     assert model.feature_names_in_.tolist() == ["age", "work", "noise"]
+
+
+@pytest.mark.parametrize("learner", [PrivateGAM, PrivateTree])
+@pytest.mark.parametrize("labels", [["no", "yes"], ["yes", "no"]], ids=str)
+def test_scores_of_scikit_learn_hold_whichever_label_is_declared_second(learner, labels):
+    """They take classes to be sorted: a table of chances in another order would be read reversed."""
+    y = np.where(Y == 1, "yes", "no")
+    model = learner(SCHEMA, 50, labels=labels, coins=SeededCoins(1)).fit(FRAME, y)
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert get_scorer("accuracy")(model, FRAME, y) == 1
+    assert get_scorer("roc_auc")(model, FRAME, y) > 0.99
+    assert get_scorer("neg_log_loss")(model, FRAME, y) > -0.3
+    second = model.predict_proba(FRAME)[:, 1] > 0.5
+    assert (model.classes_[second.astype(int)] == model.predict(FRAME)).all()
+    if learner is PrivateGAM:
+        assert ((model.decision_function(FRAME) > 0) == (Y == 1)).all()
+        old = [one["log_odds"] for one in model.shape_functions_["age"]][-1]
+        assert (old > 0) == (labels[1] == "yes")  # the tables are those of the second one declared
+    else:
+        assert all(told.rpartition(" ")[2] in labels for told in model.rules_)
+
+
+def test_an_order_that_is_no_word_is_named():
+    with pytest.raises(ParameterError, match="it must be greedy or cyclic"):
+        gam(order=np.array([1, 2])).fit(FRAME, Y)

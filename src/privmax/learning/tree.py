@@ -31,6 +31,7 @@ from privmax.learning.additive.reading import (
     read_examples,
     read_labels,
     refuse_table,
+    sort_chances,
     unfit_record,
 )
 from privmax.learning.additive.words import name_cells
@@ -301,7 +302,8 @@ class PrivateTree(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scik
                 stacklevel=2,
             )
         self.tree_: Split | Leaf = Leaf((0, 0)) if release.item is None else release.item
-        self.release_, self.classes_, self.schema_ = release, labels, schema
+        self.release_, self.schema_ = release, schema
+        self.labels_, self.classes_ = labels, np.sort(labels)
         self.n_features_in_ = schema.features
         if is_frame(X):
             self.feature_names_in_ = np.array(schema.names, dtype=object)
@@ -328,22 +330,26 @@ class PrivateTree(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scik
         return splits
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The chance of each label, for every row of X."""
-        check_is_fitted(self, "tree_")
-        refuse_table(X)
-        second = self.tree_.chances(self.schema_.codes(X))
-        return np.column_stack([1 - second, second])
+        """The chance of each label, for every row of X, in the order of `classes_`."""
+        second = self._chances(X)
+        return sort_chances(second, self.labels_)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The likelier label of every row of X."""
-        second = self.predict_proba(X)[:, 1]
-        return self.classes_[(second > 0.5).astype(np.intp)]
+        second = self._chances(X)
+        return self.labels_[(second > 0.5).astype(np.intp)]
+
+    def _chances(self, X: Any) -> NDArray[np.float64]:
+        """Of the second declared label."""
+        check_is_fitted(self, "tree_")
+        refuse_table(X)
+        return self.tree_.chances(self.schema_.codes(X))
 
     @property
     def rules_(self) -> list[str]:
         """The tree in words, a line for each leaf."""
         check_is_fitted(self, "tree_")
-        return list(self.tree_.tell(self.schema_, self.classes_.tolist()))
+        return list(self.tree_.tell(self.schema_, self.labels_.tolist()))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

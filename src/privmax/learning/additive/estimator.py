@@ -31,6 +31,7 @@ from privmax.learning.additive.reading import (
     read_examples,
     read_labels,
     refuse_table,
+    sort_chances,
     unfit_record,
 )
 from privmax.learning.additive.rounds import GREEDY, AdditiveRounds
@@ -61,8 +62,9 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     ONE ROW IS ONE INDIVIDUAL. Every `fit` pays again: `cross_val_score` with 5 folds is five
     releases, and the scores it returns are not private at all, nor is `score` on private data.
 
-    `fit` sets `model_`, the tables; `release_`, with its cost; `classes_`, the labels. All of it
-    may be published, and so may `shape_functions_` and `rules_`, which tell the tables in words.
+    `fit` sets `model_`, the tables; `release_`, with its cost; `labels_`, the labels as they were
+    declared; `classes_`, the same sorted, as scikit-learn has them. All of it may be published, and
+    so may `shape_functions_` and `rules_`, which tell the tables in words.
 
     Args:
         schema: Which columns there are, and into which cells their values fall. It is public:
@@ -71,7 +73,7 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             tenth.
         delta: Probability with which the guarantee may fail, such as 1e-6. With 0 the noise is
             larger, and the guarantee cannot fail.
-        labels: The two labels, public knowledge; probabilities are those of the second.
+        labels: The two labels, public knowledge; the tables are about the second.
         rounds: In how many rounds tables are fitted; each chooses a column. Fewer may be better
             for few rows, above all where delta is 0.
         interactions: In how many further rounds to fit a table for two columns together. They take
@@ -100,6 +102,7 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
 
     model_: AdditiveModel
     release_: Release
+    labels_: NDArray[Any]
     classes_: NDArray[Any]
 
     def __init__(
@@ -180,20 +183,19 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         return price_rounds(self._rounds(), ROW if self.unit is None else self.unit)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The chance of each label, for every row of X."""
+        """The chance of each label, for every row of X, in the order of `classes_`."""
         codes = self._codes(X)
-        second = self.model_.chances(codes)
-        return np.column_stack([1 - second, second])
+        return sort_chances(self.model_.chances(codes), self.labels_)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """The log-odds of the second label, for every row of X."""
-        codes = self._codes(X)
-        return log_odds(self.model_.scores(codes))
+        """The log-odds of the second of `classes_`, for every row of X."""
+        odds = log_odds(self._scores(X))
+        return odds if self.classes_[1] == self.labels_[1] else -odds
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The likelier label of every row of X."""
-        second = self.decision_function(X) > 0
-        return self.classes_[second.astype(np.intp)]
+        second = self._scores(X) > 0
+        return self.labels_[second.astype(np.intp)]
 
     @property
     def shape_functions_(self) -> dict[str, list[dict[str, Any]]]:
@@ -262,10 +264,15 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
                 stacklevel=3,
             )
         self.model_ = AdditiveModel(0, {}) if release.item is None else release.item
-        self.release_, self.classes_, self.schema_ = release, labels, schema
+        self.release_, self.schema_ = release, schema
+        self.labels_, self.classes_ = labels, np.sort(labels)
         self.n_features_in_ = schema.features
         if hasattr(X, "columns"):
             self.feature_names_in_ = np.array(schema.names, dtype=object)
+
+    def _scores(self, X: Any) -> NDArray[np.int64]:
+        codes = self._codes(X)
+        return self.model_.scores(codes)
 
     def _codes(self, X: Any) -> Codes:
         check_is_fitted(self, "model_")

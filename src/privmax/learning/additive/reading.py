@@ -46,6 +46,22 @@ def read_labels(labels: object) -> NDArray[Any]:
     return np.asarray(listed)
 
 
+def sort_chances(second: NDArray[np.float64], labels: NDArray[Any]) -> NDArray[np.float64]:
+    """A column of chances for each label, in the order of sorted labels, which scikit-learn takes
+    for granted.
+
+    Args:
+        second: The chance of the second declared label, of each row.
+        labels: As they were declared.
+
+    Examples:
+        >>> sort_chances(np.array([0.75]), np.array(["yes", "no"])).tolist()
+        [[0.75, 0.25]]
+    """
+    columns = np.column_stack([1 - second, second])
+    return columns if labels[0] < labels[1] else columns[:, ::-1]
+
+
 def is_table(X: object) -> bool:
     """Whether X is an Ibis table, which stays in its engine."""
     ibis = sys.modules.get("ibis")

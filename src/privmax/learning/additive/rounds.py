@@ -121,8 +121,8 @@ def squared_sensitivity(largest: int, neighbors: Neighbors, *, signed: bool) -> 
 
 def read_order(name: str, value: object) -> str:
     """Read the parameter `order`."""
-    if value in (GREEDY, CYCLIC):
-        return str(value)
+    if isinstance(value, str) and value in (GREEDY, CYCLIC):
+        return value
     raise ParameterError(
         name, value, f"it must be {GREEDY} or {CYCLIC}",
         "Use greedy to choose features by their use, or cyclic to take them in turn.",

@@ -73,8 +73,8 @@ def _solve(diagonal: Floats, links: Links, slope: float, right: Floats) -> Float
     if size <= DENSE:
         joined = np.zeros((size, size))
         np.add.at(joined, (rows, columns), values)
-        dense: Floats = np.linalg.solve(np.diag(diagonal) + joined / slope, right)
-        return dense
+        solved = np.linalg.solve(np.diag(diagonal) + joined / slope, right)
+        return np.asarray(solved, np.float64)
     from scipy.sparse import coo_array, diags_array
     from scipy.sparse.linalg import spsolve
 
