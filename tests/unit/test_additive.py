@@ -417,7 +417,7 @@ def test_a_tree_knows_the_names_of_its_columns():
 @pytest.mark.parametrize("learner", [PrivateGAM, PrivateTree])
 @pytest.mark.parametrize("labels", [["no", "yes"], ["yes", "no"]], ids=str)
 def test_scores_of_scikit_learn_hold_whichever_label_is_declared_second(learner, labels):
-    """They take classes to be sorted: a table of chances in another order would be read reversed."""
+    """They take classes to be sorted: chances in another order would be read reversed."""
     y = np.where(Y == 1, "yes", "no")
     model = learner(SCHEMA, 50, labels=labels, coins=SeededCoins(1)).fit(FRAME, y)
     assert model.classes_.tolist() == ["no", "yes"]
