@@ -153,9 +153,12 @@ def read_neighbors(learner: Any) -> str | None:
         >>> read_neighbors(PrivateERM(epsilon=1, neighbors="replace"))
         'replace'
     """
-    cost = learner.privacy_cost() if hasattr(learner, "privacy_cost") else None
-    found = (getattr(one, "neighbors", None) for one in (cost, _mechanism(learner), learner))
-    return next((one for one in found if one is not None), None)
+    named = [getattr(one, "neighbors", None) for one in (_mechanism(learner), learner)]
+    found = next((one for one in named if one is not None), None)
+    takes = hasattr(learner, "get_params") and "neighbors" in learner.get_params(deep=False)
+    if found is None and not takes and hasattr(learner, "privacy_cost"):
+        found = getattr(learner.privacy_cost(), "neighbors", None)
+    return found
 
 
 def _mechanism(learner: Any) -> Any:
