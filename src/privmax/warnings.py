@@ -84,7 +84,7 @@ def warn_of_baskets() -> None:
     )
 
 
-def warn_of_fits(price: Privacy) -> None:
+def warn_of_fits(price: Privacy, learner: str = "PrivateERM") -> None:
     """Of fits that nobody adds up; to be called at every fit without a ledger, with its cost."""
     memory = _memory
     memory.fits, memory.price = memory.fits + 1, memory.price + price
@@ -92,7 +92,7 @@ def warn_of_fits(price: Privacy) -> None:
         epsilon, delta = round_up(memory.price.epsilon), round_up(memory.price.delta)
         _warn(
             "fits",
-            f"PrivateERM was fitted {memory.fits} times in this process without a ledger. Every "
+            f"{learner} was fitted {memory.fits} times in this process without a ledger. Every "
             f"fit is a release: on the same data they cost epsilon {epsilon}, delta {delta} "
             "together so far, and every further fit of a grid search or a cross-validation adds "
             "to it. Give a ledger to add them up and to stop at a budget, or fit once.",

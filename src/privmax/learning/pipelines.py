@@ -20,13 +20,15 @@ _DECLARED = ("categories", "vocabulary", "feature_names", "dictionary")
 """Parameters that say what a step would otherwise learn; "auto" and None do not."""
 
 
-def warn_of_pipeline() -> None:
-    """Warn if the caller is fitted as a part of a pipeline whose earlier steps learn from X."""
+def warn_of_pipeline(learner: Any) -> None:
+    """Warn if a learner is fitted as a part of a pipeline whose earlier steps learn from X."""
     pipeline = _calling_pipeline()
     if pipeline is None:
         return
     steps = [
-        name for step_name, step in pipeline.steps[:-1] for name in _learning_parts(step_name, step)
+        name
+        for step_name, step in _earlier_steps(pipeline, learner)
+        for name in _learning_parts(step_name, step)
     ]
     if steps:
         warn_of_steps(steps)
@@ -44,6 +46,15 @@ def _calling_pipeline() -> Any:
             return caller
         frame = frame.f_back  # type: ignore[assignment]
     return None
+
+
+def _earlier_steps(pipeline: Any, learner: Any) -> list[tuple[str, Any]]:
+    """The steps before the learner, or before the first of its type: a pipeline may fit a copy."""
+    types = [type(step) for _, step in pipeline.steps]
+    places = [place for place, (_, step) in enumerate(pipeline.steps) if step is learner]
+    if not places and type(learner) in types:
+        places = [types.index(type(learner))]
+    return list(pipeline.steps[: places[0] if places else -1])
 
 
 def _learning_parts(name: str, step: Any) -> Iterator[str]:
@@ -64,9 +75,14 @@ def _learning_parts(name: str, step: Any) -> Iterator[str]:
 
 
 def _learns(step: Any) -> bool:
-    """Whether a transformer learns from the rows that it is fitted to, as far as it tells."""
+    """Whether a transformer learns from the rows that it is fitted to, as far as it tells.
+
+    One that takes a ledger pays for what it learns.
+    """
     from sklearn.utils import get_tags
 
+    if hasattr(step, "ledger"):
+        return False
     try:
         stateless = not get_tags(step).requires_fit
     except Exception:  # a class of somebody's own, which has no tags
