@@ -380,7 +380,10 @@ def _count_columns(data: Any, layout: Layout, held: ExitStack) -> Iterator[Genot
 
 def _as_number(column: Any) -> Any:
     """A column of genotypes, of a type that is the same whether or not some are null."""
-    return column.cast("int8").name(column.get_name()) if column.type().is_boolean() else column
+    if not column.type().is_boolean():
+        return column
+    number = column.isnull().ifelse(None, column.ifelse(1, 0))
+    return number.name(column.get_name())
 
 
 def _told(layout: Layout) -> Layout:
@@ -431,12 +434,12 @@ def _count_rows(data: Any, layout: Layout, held: ExitStack) -> Genotypes:
                 "genotype", genotype, f"the column is of type {copies.type()}",
                 "It must be one of numbers: copies of the allele.",
             )  # fmt: skip
-        copies = copies.isnan().ifelse(None, copies)
+        copies = engine.present(copies)
     rows = table.select(
         marker=engine.key(table[marker]),
         genotype=copies,
         person=engine.key(column_of(table, "person", person)),
-        is_case=_status(table, layout, numbered).cast("int8"),
+        is_case=_status(table, layout, numbered).ifelse(1, 0),
     )
     if marker not in numbered:
         _check_kind(layout.names or (), kind)
@@ -495,7 +498,7 @@ def _check_people(engine: Any, rows: Any, layout: Layout) -> None:
     """Refuse people without a name or in both groups, and groups that are too large."""
     both = rows.group_by("person").agg(low=rows.is_case.min(), high=rows.is_case.max())
     groups = both.group_by(["low", "high"]).agg(
-        people=both.count(), nameless=both.person.isnull().cast("int64").sum()
+        people=both.count(), nameless=both.person.isnull().ifelse(1, 0).sum()
     )
     found = {(0, 0): 0, (1, 1): 0}
     for low, high, people, nameless in ask(_COUNTING, engine.rows, groups):
