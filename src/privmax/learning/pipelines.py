@@ -77,7 +77,7 @@ def _learning_parts(name: str, step: Any) -> Iterator[str]:
 def _learns(step: Any) -> bool:
     """Whether a transformer learns from the rows that it is fitted to, as far as it tells.
 
-    One that takes a ledger pays for what it learns.
+    One that takes a ledger is charged for what it learns.
     """
     from sklearn.utils import get_tags
 

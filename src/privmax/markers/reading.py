@@ -313,8 +313,12 @@ def _fill(blocks: Iterable[Genotypes], layout: Layout) -> Genotypes:
     return counts
 
 
-def _open(data: Any, layout: Layout, columns: Sequence[str], held: ExitStack) -> tuple[Any, Any]:
-    """The data as an Ibis table, and its labels of Python objects, if it has such."""
+def _open(
+    data: Any, layout: Layout, columns: Sequence[str], held: ExitStack
+) -> tuple[Any, Any, bool]:
+    """The data as an Ibis table; its labels of Python objects, if it has such; and whether it is a
+    file of text, whose genotypes are still to be parsed.
+    """
     numbered: dict[str, list[Any]] = {}
     numbers = [name for name in columns if name not in (layout.status, layout.marker)]
     if layout.person in numbers:
@@ -329,11 +333,7 @@ def _open(data: Any, layout: Layout, columns: Sequence[str], held: ExitStack) ->
         )  # fmt: skip
     if type(given).__name__ == "DuckDBPyRelation":  # a stream, which can be read only once
         table = engine_of(table).keep(table, held)
-    if is_text:
-        table = table.mutate(
-            **{name: _parse(table[name]) for name in numbers if name in table.columns}
-        )
-    return table, numbered
+    return table, numbered, is_text
 
 
 def _is_text(data: Any) -> bool:
@@ -359,7 +359,7 @@ def _count_columns(data: Any, layout: Layout, held: ExitStack) -> Iterator[Genot
     names = list(layout.names or ())
     if not all(isinstance(name, str) for name in names):
         raise ParameterError("markers", "<names>", "columns have names that are text")
-    table, numbered = _open(data, layout, [layout.status, *names], held)
+    table, numbered, is_text = _open(data, layout, [layout.status, *names], held)
     for option, name in (("status", layout.status), *(("markers", name) for name in names)):
         column_of(table, option, name)
     if layout.status in names:
@@ -369,7 +369,7 @@ def _count_columns(data: Any, layout: Layout, held: ExitStack) -> Iterator[Genot
     chunks = [names[start : start + _MARKERS] for start in range(0, len(names), _MARKERS)]
     engine_of(table).begin(table, held, passes=len(chunks))
     for chunk in chunks:
-        genotypes = [_as_number(table[name]) for name in chunk]
+        genotypes = [_as_number(table[name], is_text).name(name) for name in chunk]
         rows = ask(_COUNTING, table.select(_status(table, layout, numbered), *genotypes).to_pyarrow)
         is_case = rows.column(0).to_numpy(zero_copy_only=False).astype(np.bool_)
         block = [rows.column(name).to_numpy() for name in chunk]
@@ -378,12 +378,13 @@ def _count_columns(data: Any, layout: Layout, held: ExitStack) -> Iterator[Genot
         yield _count(np.column_stack(block), _cases(is_case.astype(int), _told(layout)), layout)
 
 
-def _as_number(column: Any) -> Any:
+def _as_number(column: Any, is_text: bool) -> Any:
     """A column of genotypes, of a type that is the same whether or not some are null."""
+    if is_text:
+        return _parse(column)
     if not column.type().is_boolean():
         return column
-    number = column.isnull().ifelse(None, column.ifelse(1, 0))
-    return number.name(column.get_name())
+    return column.isnull().ifelse(None, column.ifelse(1, 0))
 
 
 def _told(layout: Layout) -> Layout:
@@ -424,10 +425,12 @@ def _count_rows(data: Any, layout: Layout, held: ExitStack) -> Genotypes:
     assert marker is not None
     assert genotype is not None
     assert person is not None
-    table, numbered = _open(data, layout, [marker, genotype, person, layout.status], held)
+    wanted = [marker, genotype, person, layout.status]
+    table, numbered, is_text = _open(data, layout, wanted, held)
     engine = engine_of(table)
     kind = column_of(table, "marker", marker).type()
     copies = column_of(table, "genotype", genotype)
+    copies = _parse(copies) if is_text else copies
     if not copies.type().is_integer():
         if not copies.type().is_floating():
             raise ParameterError(
@@ -457,13 +460,13 @@ def _count_rows(data: Any, layout: Layout, held: ExitStack) -> Genotypes:
     tally = single.group_by(["marker", "is_case", "genotype"]).agg(
         people=single.count(), strange=single.strange.max()
     )
-    wanted = tally.select(
+    tally = tally.select(
         marker=engine.readable(tally.marker, kind), is_case=tally.is_case,
         genotype=tally.genotype, strange=tally.strange, people=tally.people,
     )  # fmt: skip
     counts = np.zeros((layout.number, 2, 3), np.int64)
     place = {label_by_value(name): number for number, name in enumerate(layout.names or ())}
-    for value, is_case, copies, strange, people in ask(_COUNTING, engine.rows, wanted):
+    for value, is_case, copies, strange, people in ask(_COUNTING, engine.rows, tally):
         if value is None:
             continue
         given = numbered[marker][value] if marker in numbered else engine.label(value, kind)
