@@ -169,6 +169,12 @@ def _accuracy(row: Row) -> str:
     return f"{100 * row['accuracy']:.1f} ± {100 * row['error']:.1f}"
 
 
+def _both(row: Row) -> str:
+    """Accuracy and area under the curve in per cent; a single rule has no curve."""
+    curve = "" if row["contender"].startswith("PrivateERM") else f" / {row['auc']:.1f}"
+    return f"{row['accuracy']:.1f}{curve}"
+
+
 def _size(size: int) -> str:
     power = len(str(size)) - 1
     return f"{size:,}" if size < 10_000 else f"{size / 10**power:.1f}·10^{power}"
@@ -201,6 +207,7 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     ),
     "outcome": _outcome,
     "accuracy": _accuracy,
+    "both": _both,
     "answered": _answered,
 }
 
@@ -270,6 +277,14 @@ def _accuracies(result: Row) -> Iterator[Row]:
         yield {**row, "who": who, "kind": group, "number": number, "column": column}
 
 
+def _additive(result: Row) -> Iterator[Row]:
+    """All learners on all sets, ours first, with the column that they stand in."""
+    kinds = ("adult", "small", "wide", "peers")
+    for row in (row for kind in kinds for row in result.get(kind, ())):
+        column = "not private" if row["epsilon"] == "-" else f"ε = {row['epsilon']}"
+        yield {**row, "column": column}
+
+
 def _gpu(result: Row) -> Iterator[Row]:
     """What the card does by itself, the best kernel, the other paths, and single steps."""
     rows = [{**row, "what": f"the card's own products, {row['kind']}"} for row in result["rates"]]
@@ -289,6 +304,7 @@ ROWS: dict[str, Callable[[Row], Iterable[Row]]] = {
     "most of any job": _most,
     "prices": _prices,
     "accuracies": _accuracies,
+    "additive learners": _additive,
     "card": _gpu,
 }
 

@@ -2,19 +2,14 @@
 
    Page: docs/proofs/README.md ("Basic composition"). The bounds by range and by concentration of
    docs/proofs/composition.md are not here. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From Privmax Require Import Definitions.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import Order.TTheory GRing.Theory Num.Theory.
-Local Open Scope ring_scope.
+From Privmax Require Import Prelude Definitions.
 
 Section Composition.
 Variables (R : realFieldType) (D : Type) (neighbors : D -> D -> Prop) (O1 O2 : finType).
 
 (* Run M1, then M2 on the same data and the outcome of M1; release both. *)
-Definition compose (M1 : D -> O1 -> R) (M2 : O1 -> D -> O2 -> R) : D -> O1 * O2 -> R := fun d o => M1 d o.1 * M2 o.1 d o.2.
+Definition compose (M1 : D -> O1 -> R) (M2 : O1 -> D -> O2 -> R) : D -> O1 * O2 -> R := fun d o =>
+  M1 d o.1 * M2 o.1 d o.2.
 
 (* The outcomes of M2 that a set S of pairs holds with o. *)
 Definition slice (S : {set O1 * O2}) (o : O1) : {set O2} := [set o2 | (o, o2) \in S].
@@ -27,8 +22,8 @@ rewrite pair_big_dep /=; apply: eq_bigl => -[o o2] /=.
 by rewrite inE.
 Qed.
 
-(* "If M1 is (epsilon1, delta1) and M2(., o) is (epsilon2, delta2) for every outcome o of M1, releasing both is
-   (epsilon1 + epsilon2, delta1 + delta2)." *)
+(* "If M1 is (epsilon1, delta1) and M2(., o) is (epsilon2, delta2) for every outcome o of M1,
+   releasing both is (epsilon1 + epsilon2, delta1 + delta2)." *)
 Theorem basic_composition M1 M2 r1 r2 delta1 delta2 :
   0 <= r1 -> 0 <= r2 -> 0 <= delta2 ->
   (forall d, is_law (M1 d)) -> (forall o d, is_law (M2 o d)) ->

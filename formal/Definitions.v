@@ -2,15 +2,10 @@
 
    Page: docs/proofs/README.md ("Conventions"), docs/proofs/clipping.md ("Ties").
 
-   Probabilities are numbers of an ordered field R. The factor e^epsilon is a number r of R; no theorem
-   needs the exponential function itself. A mechanism M maps data d and an outcome o to the
+   Probabilities are numbers of an ordered field R. The factor e^epsilon is a number r of R; no
+   theorem needs the exponential function itself. A mechanism M maps data d and an outcome o to the
    probability of o. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import Order.TTheory GRing.Theory Num.Theory.
-Local Open Scope ring_scope.
+From Privmax Require Import Prelude.
 
 Section Privacy.
 Variable R : realFieldType.
@@ -31,6 +26,19 @@ Definition private (D : Type) (neighbors : D -> D -> Prop) (O : finType) (M : D 
 (* The same for one pair of laws, from the first to the second. *)
 Definition close (O : finType) (p p' : O -> R) (r delta : R) : Prop :=
   forall S : {set O}, Pr p S <= r * Pr p' S + delta.
+
+(* The same where there are countably many outcomes, as with noise that takes every integer value.
+   v is the probability of the set S: no finite part of S exceeds it, and some come as near as you
+   like. *)
+Definition is_Pr (O : eqType) (p : O -> R) (S : O -> Prop) (v : R) : Prop :=
+  (forall s : seq O, uniq s -> {in s, forall o, S o} -> \sum_(o <- s) p o <= v) /\
+  (forall e, 0 < e -> exists2 s : seq O, uniq s /\ {in s, forall o, S o} &
+    v - e < \sum_(o <- s) p o).
+
+Definition countably_private (D : Type) (neighbors : D -> D -> Prop) (O : eqType) (M : D -> O -> R)
+    (r delta : R) : Prop :=
+  forall d d', neighbors d d' -> forall (S : O -> Prop) v v',
+  is_Pr (M d) S v -> is_Pr (M d') S v' -> v <= r * v' + delta.
 
 Lemma Pr_ge0 (O : finType) (p : O -> R) S : (forall o, 0 <= p o) -> 0 <= Pr p S.
 Proof. by move=> p0; apply: sumr_ge0. Qed.
@@ -68,6 +76,56 @@ Lemma pointwise_close (O : finType) (p p' : O -> R) r :
 Proof.
 move=> good S; rewrite addr0 /Pr big_distrr /=.
 by apply: ler_sum => o _; apply: good.
+Qed.
+
+Lemma close_le (O : finType) (p p' : O -> R) r delta delta' :
+  delta <= delta' -> close p p' r delta -> close p p' r delta'.
+Proof. by move=> le cl S; apply: (le_trans (cl S)); rewrite ler_add2l. Qed.
+
+Lemma part_sum (T : eqType) (f : T -> R) (s U : seq T) : (forall g, 0 <= f g) ->
+  uniq s -> uniq U -> {subset s <= U} -> \sum_(g <- s) f g <= \sum_(g <- U) f g.
+Proof.
+move=> f0 us uU sub; rewrite [X in _ <= X](bigID (mem s)) /=.
+have -> : \sum_(g <- s) f g = \sum_(g <- U | g \in s) f g.
+  rewrite -[RHS]big_filter; apply: perm_big; apply: uniq_perm => //; first exact: filter_uniq.
+  by move=> g; rewrite mem_filter; case: (boolP (g \in s)) => //= /sub ->.
+by rewrite ler_addl; apply: sumr_ge0.
+Qed.
+
+(* Every finite set has a probability: so countably_private says at least what private says. *)
+Lemma finite_Pr (O : eqType) (p : O -> R) (s : seq O) : (forall o, 0 <= p o) -> uniq s ->
+  is_Pr p (fun o => o \in s) (\sum_(o <- s) p o).
+Proof.
+move=> p0 us; split=> [s' us' sub|e e0]; first by apply: part_sum => // o /sub.
+by exists s; [split | rewrite ltr_subl_addr ltr_addl].
+Qed.
+
+Theorem countable_finite (D : Type) (neighbors : D -> D -> Prop) (O : eqType) (M : D -> O -> R)
+    r delta : (forall d o, 0 <= M d o) -> countably_private neighbors M r delta ->
+  forall d d', neighbors d d' -> forall s, uniq s ->
+  \sum_(o <- s) M d o <= r * (\sum_(o <- s) M d' o) + delta.
+Proof. by move=> M0 priv d d' nb s us; apply: (priv _ _ nb); apply: finite_Pr. Qed.
+
+(* Where there are countably many outcomes, finite sets of them are enough. *)
+Lemma finite_sets_suffice (D : Type) (neighbors : D -> D -> Prop) (O : eqType)
+    (M : D -> O -> R) r delta : 0 <= r ->
+  (forall d d', neighbors d d' -> forall s, uniq s ->
+    \sum_(o <- s) M d o <= r * (\sum_(o <- s) M d' o) + delta) ->
+  countably_private neighbors M r delta.
+Proof.
+move=> r0 fin d d' nb S v v' [_ near] [below _]; rewrite leNgt; apply/negP => lt.
+have pos : 0 < v - (r * v' + delta) by rewrite subr_gt0.
+have [s [us sS]] := near _ pos; rewrite subKr ltNge => /negP; apply.
+by apply: (le_trans (fin _ _ nb s us)); rewrite ler_add2r; apply: ler_wpmul2l => //; apply: below.
+Qed.
+
+Lemma pointwise_countably_private (D : Type) (neighbors : D -> D -> Prop) (O : eqType)
+    (M : D -> O -> R) r : 0 <= r ->
+  (forall d d', neighbors d d' -> forall o, M d o <= r * M d' o) ->
+  countably_private neighbors M r 0.
+Proof.
+move=> r0 good; apply: finite_sets_suffice => // d d' nb s _.
+by rewrite addr0 big_distrr /=; apply: ler_sum => o _; apply: good.
 Qed.
 
 (* What close says of the mean of a number between 0 and 1. *)
@@ -109,16 +167,30 @@ Qed.
 Definition post (D : Type) (O O' : finType) (M : D -> O -> R) (f : O -> O') : D -> O' -> R :=
   fun d o' => \sum_(o | f o == o') M d o.
 
+Lemma Pr_post (D : Type) (O O' : finType) (M : D -> O -> R) (f : O -> O') d S :
+  Pr (post M f d) S = Pr (M d) (f @^-1: S).
+Proof.
+rewrite /Pr /post (partition_big f (mem S)) /=; last by move=> o; rewrite inE.
+apply: eq_bigr => o' So'; apply: eq_bigl => o; rewrite inE.
+by case: eqP => [->|]; rewrite ?So' ?andbF.
+Qed.
+
+Lemma post_close (D : Type) (O O' : finType) (M : D -> O -> R) (f : O -> O') d d' r delta :
+  close (M d) (M d') r delta -> close (post M f d) (post M f d') r delta.
+Proof. by move=> cl S; rewrite !Pr_post; apply: cl. Qed.
+
+Lemma post_law (D : Type) (O O' : finType) (M : D -> O -> R) (f : O -> O') d :
+  is_law (M d) -> is_law (post M f d).
+Proof.
+case=> p0 p1; split=> [o'|]; first by apply: sumr_ge0.
+by rewrite -p1 /post [RHS](partition_big f xpredT).
+Qed.
+
 Theorem post_processing (D : Type) neighbors (O O' : finType) (M : D -> O -> R) (f : O -> O')
     r delta :
   private neighbors M r delta -> private neighbors (post M f) r delta.
 Proof.
-move=> priv d d' nb S.
-have eq e : Pr (post M f e) S = Pr (M e) (f @^-1: S).
-  rewrite /Pr /post (partition_big f (mem S)) /=; last by move=> o; rewrite inE.
-  apply: eq_bigr => o' So'; apply: eq_bigl => o; rewrite inE.
-  by case: eqP => [->|]; rewrite ?So' ?andbF.
-by rewrite !eq; apply: priv.
+by move=> priv d d' nb; apply: post_close; apply: priv.
 Qed.
 
 (* Post-processing with coins of its own: k o o' is the probability of making o' from o. *)

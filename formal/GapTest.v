@@ -1,13 +1,7 @@
 (* The gap test: privacy and optimality.
 
    Page: docs/proofs/gap-test.md, and lemma 4 of docs/proofs/set-margin.md. r is e^epsilon. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From Privmax Require Import Definitions Scores LimitedDomain.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import Order.TTheory GRing.Theory Num.Theory.
-Local Open Scope ring_scope.
+From Privmax Require Import Prelude Definitions Scores LimitedDomain.
 
 Section Chances.
 Variables (R : realFieldType) (r delta : R).
@@ -126,8 +120,8 @@ move=> iS jS; apply: ler_sub; last exact: out_top_le.
 by rewrite -(stat_rank q i) stat_le //; move: iS; rewrite inE -{1}(prednK k0) ltnS.
 Qed.
 
-(* "If S* and S*' differ, n <= 1 and n' <= 1: q_i - q_j is at least the gap of D, and q'_j - q'_i at least that
-   of D'. Their sum is at most c." *)
+(* "If S* and S*' differ, n <= 1 and n' <= 1: q_i - q_j is at least the gap of D, and q'_j - q'_i at
+   least that of D'. Their sum is at most c." *)
 Lemma differ_steps lo q q' : moves lo c q q' -> top q k != top q' k -> (steps q <= 1)%N.
 Proof.
 move=> nb ne; rewrite steps_le mul1n.
@@ -152,7 +146,7 @@ rewrite (bigD1 (top q k)) //= eqxx big1 ?addr0 // => T /negbTE->.
 by case: ifP.
 Qed.
 
-Lemma gap_test_law q : is_law (gap_test q).
+Theorem gap_test_law q : is_law (gap_test q).
 Proof.
 have /andP[p0 p1] := chance_in r1 d0 (steps q); split=> [[A|]|] /=.
 - by case: ifP.
@@ -191,7 +185,8 @@ have A : chance r delta (steps q) <= r * chance r delta (steps q') + delta.
   apply: (le_trans _ (chance_up r delta (steps q'))).
   by apply: chance_le.
 have B : 1 - chance r delta (steps q) <= r * (1 - chance r delta (steps q')) + delta.
-  apply: (le_trans (@chance_down _ _ delta r1 (steps q))); rewrite ler_add2r; apply: ler_wpmul2l => //.
+  apply: (le_trans (@chance_down _ _ delta r1 (steps q))); rewrite ler_add2r;
+    apply: ler_wpmul2l => //.
   by rewrite ler_add2l ler_opp2; apply: chance_le.
 case: ifP => _; case: ifP => _; rewrite ?addr0 ?add0r ?subrK //.
   by rewrite mulr1 -[X in X <= _]addr0; apply: ler_add.
@@ -287,8 +282,8 @@ have eq e : Pr (M e) (~: [set o]) = 1 - M e o.
 by have := cl (~: [set o]); rewrite !eq.
 Qed.
 
-(* "Theorem. If a mechanism of the class is (epsilon, delta)-private, it releases the best k of D with
-   probability at most pi(n(D)), for every D. Proof. By induction on n." *)
+(* "Theorem. If a mechanism of the class is (epsilon, delta)-private, it releases the best k of D
+   with probability at most pi(n(D)), for every D. Proof. By induction on n." *)
 Lemma optimal_upto n q A : possible q -> best q A -> edge q <= (n * c)%:Z ->
   M q (Some A) <= chance r delta n.
 Proof.
@@ -316,7 +311,8 @@ case: (lerP (edge q) c%:Z) => [small|large].
   by rewrite -[X in X <= _](chance1 r1 d1) chance_le.
 (* "Lower q_i by 1 and under replace raise q_j by 1. The gap is less by exactly c: S* is still the
    best set, and n(D') = n." *)
-have range : 0 <= c%:Z - 1 < c%:Z by rewrite subr_ge0 -gtz0_ge1 ltz_nat c0 /= ltr_subl_addr ltz_addr1.
+have range : 0 <= c%:Z - 1 < c%:Z by rewrite subr_ge0 -gtz0_ge1 ltz_nat c0 /=
+  ltr_subl_addr ltz_addr1.
 set q' := shift q i j (c%:Z - 1).
 have b' : best q' (top q k).
   by apply: shift_best => //; [case/andP: range | rewrite subrK].
@@ -401,3 +397,20 @@ by split=> // a; rewrite distrC.
 Qed.
 
 End TwoRelations.
+
+(* The gap test is of the class itself: so the bound is attained. *)
+Theorem gap_test_competes (R : realFieldType) (I : finType) (r delta : R) (c k : nat) (open : bool)
+    (neighbors : (I -> int) -> (I -> int) -> Prop) :
+  1 <= r -> 0 <= delta -> delta <= 1 -> (0 < c)%N -> (0 < k)%N -> (k < #|I|)%N ->
+  (forall q q', neighbors q q' -> drift c q q') ->
+  competitor r delta k open (gap_test r delta c k) neighbors.
+Proof.
+move=> r1 d0 d1 c0 k0 kK nbs; split=> [q|q A|q q' _ _ /nbs nb].
+- exact: gap_test_law.
+- rewrite /=; case: (eqVneq A (top q k)) => [->|_]; last by rewrite eqxx.
+  move=> ne; split=> [|i j iS jS]; first by rewrite card_top // ltnW.
+  rewrite -subr_gt0; apply: lt_le_trans (edge_le k0 kK iS jS); rewrite ltNge.
+  apply: contra ne => le; suff /eqP-> : steps c k q == 0%N by [].
+  by rewrite -leqn0 steps_le // mul0n.
+- exact: gap_test_private.
+Qed.

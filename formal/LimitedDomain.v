@@ -2,13 +2,7 @@
 
    Page: docs/proofs/limited-domain.md. The threshold is not needed as a number: the guard weighs
    exp(epsilon threshold / c) = (k/delta) t^c t^q_(k+1), t = exp(epsilon / c). *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From Privmax Require Import Definitions Scores Exponential RestrictedExponential.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import Order.TTheory GRing.Theory Num.Theory.
-Local Open Scope ring_scope.
+From Privmax Require Import Prelude Definitions Scores Exponential RestrictedExponential.
 
 Section Guarded.
 Variables (R : realFieldType) (I : finType) (t : R) (c : int).
@@ -18,8 +12,8 @@ Implicit Types (q : I -> int) (i : I) (l : nat) (g : R).
 (* N = the sum of exp(epsilon q_(r) / c) over r <= l, and the guard. *)
 Definition total q l g : R := \sum_(i in top q l) weight t q i + g.
 
-(* "Draw among the top l candidates, each with weight exp(epsilon q_i / c), and nothing (None) with weight
-   g." *)
+(* "Draw among the top l candidates, each with weight exp(epsilon q_i / c), and nothing (None) with
+   weight g." *)
 Definition guarded q l g (o : option I) : R :=
   match o with
   | Some i => if i \in top q l then weight t q i / total q l g else 0
@@ -63,8 +57,8 @@ apply: within_sum => r _; apply: power_within => //; apply: stat_moves => //.
 exact: leq_trans lK.
 Qed.
 
-(* The common part of the page's proofs. The guard g moves like the weights, and those of the top l who
-   are not in the top l of the neighbor weigh at most delta times the guard. *)
+(* The common part of the page's proofs. The guard g moves like the weights, and those of the top l
+   who are not in the top l of the neighbor weigh at most delta times the guard. *)
 Theorem guarded_close lo delta q q' l g g' :
   (l <= #|I|)%N -> moves lo c q q' -> 0 <= g -> 0 < total q l g -> 0 <= g' -> 0 < total q' l g' ->
   within (t ^ lo) (t ^ c) g g' ->
@@ -73,7 +67,8 @@ Theorem guarded_close lo delta q q' l g g' :
 Proof.
 move=> lK nb g0 N0 g'0 N'0 wg slip d0.
 have wN := total_within lK nb wg.
-pose B := [set o : option I | if o is Some i then (i \in top q l) && (i \notin top q' l) else false].
+pose B := [set o : option I | if o is Some i then (i \in top q l) &&
+  (i \notin top q' l) else false].
 apply: (close_but_for (B := B)) => [||o||].
 - exact/ltW/p0.
 - by move=> o; apply: guarded_ge0.
@@ -113,7 +108,8 @@ move=> nb; apply: within_scale.
 by apply: power_within => //; apply: stat_moves.
 Qed.
 
-(* "P(i) <= exp(epsilon q_i / c) / g <= delta / k": at most n of them weigh delta times the guard. *)
+(* "P(i) <= exp(epsilon q_i / c) / g <= delta / k": at most n of them weigh delta times the
+   guard. *)
 Lemma slip_weight n lo q q' (S : {set I}) : moves lo c q q' ->
   S \subset top q k :\: top q' k -> (#|S| <= n)%N ->
   \sum_(i in S) weight t q i <= delta * guard n q.
@@ -133,7 +129,7 @@ Qed.
    exp(epsilon threshold / c)" *)
 Definition limited_domain q : option I -> R := guarded t q k (guard k q).
 
-Lemma limited_domain_law q : is_law (limited_domain q).
+Theorem limited_domain_law q : is_law (limited_domain q).
 Proof.
 have g0 := guard_gt0 q k0.
 by apply: (guarded_law t1); [apply: ltW | apply: (total_pos t1)].
@@ -142,14 +138,16 @@ Qed.
 (* "Statement. For public k this is (epsilon, delta)-differentially private." *)
 Theorem limited_domain_private : private (@drift I c) limited_domain (t ^ c) delta.
 Proof.
-move=> q q' [lo nb]; apply: (guarded_close t1 (ltnW kK) nb); rewrite ?(total_pos t1) ?(ltW (guard_gt0 _ _)) ?guard_gt0 ?(ltW d0) //.
+move=> q q' [lo nb]; apply: (guarded_close t1 (ltnW kK) nb);
+  rewrite ?(total_pos t1) ?(ltW (guard_gt0 _ _)) ?guard_gt0 ?(ltW d0) //.
   exact: guard_within.
 apply: (slip_weight nb (subxx _)).
 by rewrite -[X in (_ <= X)%N](card_top q (ltnW kK)) subset_leq_card ?subsetDl.
 Qed.
 
-(* Growth, without clipping: "the guard may then use min(k, kappa') / delta in place of k / delta". One record
-   touches at most kappa candidates; kappa' = kappa under add-remove, 2 kappa under replace. *)
+(* Growth, without clipping: "the guard may then use min(k, kappa') / delta in place of k / delta".
+   One record touches at most kappa candidates; kappa' = kappa under add-remove, 2 kappa under
+   replace. *)
 Definition grows (n : nat) q q' : Prop := (#|touched q q'| <= n)%N.
 
 Theorem limited_domain_growth (n : nat) : (0 < n)%N ->
@@ -157,22 +155,24 @@ Theorem limited_domain_growth (n : nat) : (0 < n)%N ->
     (fun q => guarded t q k (guard (minn k n) q)) (t ^ c) delta.
 Proof.
 move=> n0 q q' [[lo nb] few]; have m0 : (0 < minn k n)%N by rewrite leq_min k0.
-apply: (guarded_close t1 (ltnW kK) nb); rewrite ?(total_pos t1) ?(ltW (guard_gt0 _ _)) ?guard_gt0 ?(ltW d0) //.
+apply: (guarded_close t1 (ltnW kK) nb); rewrite ?(total_pos t1) ?(ltW (guard_gt0 _ _)) ?guard_gt0
+  ?(ltW d0) //.
   exact: guard_within.
 apply: (slip_weight nb (subxx _)); rewrite leq_min.
 rewrite (leq_trans (growth_bounds_slips q q' k) few) andbT.
 by rewrite -[X in (_ <= X)%N](card_top q (ltnW kK)) subset_leq_card ?subsetDl.
 Qed.
 
-(* Growth with clipping. "So the guard gets a second term. With f the floor of the clip: g =
-   (min(k, kappa')/delta) exp((epsilon/c)(q_(k+1) + c)) + (k/delta) exp((epsilon/c)(f + c))." q is not clipped here; the
-   scores of the draw are clip W r q. *)
+(* Growth with clipping. "So the guard gets a second term. With f the floor of the clip: g = (min(k,
+   kappa')/delta) exp((epsilon/c)(q_(k+1) + c)) + (k/delta) exp((epsilon/c)(f + c))." q is not
+   clipped here; the scores of the draw are clip W r q. *)
 Variables (W : int) (r : nat).
 Hypothesis rK : (r < #|I|)%N.
 
 Definition floor q : int := stat q r - W.
-Definition floor_guard (n : nat) q : R :=
-  guard (minn k n) (clip W r q) + k%:R / delta * t ^ c * t ^ floor q.
+(* The second term of the guard. *)
+Definition floor_term q : R := k%:R / delta * t ^ c * t ^ floor q.
+Definition floor_guard (n : nat) q : R := guard (minn k n) (clip W r q) + floor_term q.
 Definition limited_domain_clipped (n : nat) q : option I -> R :=
   guarded t (clip W r q) k (floor_guard n q).
 
@@ -202,22 +202,28 @@ move=> above; rewrite !rank_card; apply: eq_card => j.
 by rewrite !inE clip_before.
 Qed.
 
-(* "Let i be in H but not in H'. (B) If q~_i <= f + c, then P(i) g <= exp((epsilon/c)(f + c)), and there are at
-   most k such i. (A) Otherwise q_i = q~_i > f + c, and i is above the floor in D' too: the floor and q_i
-   drift apart by at most c. So i slips also in the unclipped order, and there are at most kappa' such
-   i." *)
-Theorem limited_domain_clipped_private (n : nat) : 0 <= c -> (0 < n)%N ->
-  private (fun q q' => drift c q q' /\ grows n q q') (limited_domain_clipped n) (t ^ c) delta.
+Lemma floor_moves lo q q' : moves lo c q q' -> lo <= floor q' - floor q <= lo + c.
+Proof. by move=> nb; rewrite /floor opprB addrA subrK; apply: stat_moves. Qed.
+
+Lemma floor_term_gt0 q : 0 < floor_term q.
+Proof. by rewrite !mulr_gt0 ?invr_gt0 ?ltr0n. Qed.
+
+Lemma floor_term_within lo q q' : moves lo c q q' ->
+  within (t ^ lo) (t ^ c) (floor_term q) (floor_term q').
 Proof.
-move=> c0 n0 q q' [[lo nb] few]; have m0 : (0 < minn k n)%N by rewrite leq_min k0.
-have nbc := clip_moves W rK nb.
-have f0 e : 0 < k%:R / delta * t ^ c * t ^ floor e by rewrite !mulr_gt0 ?invr_gt0 ?ltr0n.
-have fg0 e : 0 < floor_guard n e by rewrite addr_gt0 ?guard_gt0.
-have fnb : lo <= floor q' - floor q <= lo + c.
-  by rewrite /floor opprB addrA subrK; apply: stat_moves.
-apply: (guarded_close t1 (ltnW kK) nbc); rewrite ?(total_pos t1) ?(ltW (fg0 _)) ?(ltW d0) //.
-  apply: within_add; first exact: guard_within.
-  by apply: within_scale; [rewrite !mulr_ge0 ?invr_ge0 ?ler0n ?ltW | apply: power_within].
+move=> nb; apply: within_scale; first by rewrite !mulr_ge0 ?invr_ge0 ?ler0n ?ltW.
+by apply: power_within => //; apply: floor_moves.
+Qed.
+
+(* "Let i be in H but not in H'. (B) If q~_i <= f + c, then P(i) g <= exp((epsilon/c)(f + c)), and
+   there are at most k such i. (A) Otherwise q_i = q~_i > f + c, and i is above the floor in D' too:
+   the floor and q_i drift apart by at most c. So i slips also in the unclipped order, and there are
+   at most kappa' such i." *)
+Lemma clipped_slip (n : nat) lo q q' : 0 <= c -> moves lo c q q' -> grows n q q' ->
+  \sum_(i in top (clip W r q) k :\: top (clip W r q') k) weight t (clip W r q) i <=
+  delta * floor_guard n q.
+Proof.
+move=> c0 nb few; have nbc := clip_moves W rK nb; have fnb := floor_moves nb.
 set S := _ :\: _; pose B := [set i in S | clip W r q i <= floor q + c].
 rewrite (big_setID B) /= addrC mulrDr; apply: ler_add.
   apply: (slip_weight nbc); first exact: subsetDl.
@@ -242,8 +248,20 @@ rewrite big_const iter_addr_0; apply: (@le_trans _ _ (t ^ (floor q + c) *+ k)).
   apply: ler_wpmuln2l; first exact/ltW/p0.
   rewrite -[X in (_ <= X)%N](card_top (clip W r q) (ltnW kK)) subset_leq_card //.
   by apply/subsetP => i; rewrite inE => /andP[]; rewrite inE => /andP[].
-rewrite !mulrA [delta * _]mulrC mulfK ?gt_eqF // power_add // -mulr_natl.
+rewrite /floor_term !mulrA [delta * _]mulrC mulfK ?gt_eqF // power_add // -mulr_natl.
 by rewrite [t ^ floor q * _]mulrC mulrA.
+Qed.
+
+Lemma floor_guard_gt0 n q : (0 < n)%N -> 0 < floor_guard n q.
+Proof. by move=> n0; rewrite addr_gt0 ?floor_term_gt0 ?guard_gt0 // leq_min k0. Qed.
+
+Theorem limited_domain_clipped_private (n : nat) : 0 <= c -> (0 < n)%N ->
+  private (fun q q' => drift c q q' /\ grows n q q') (limited_domain_clipped n) (t ^ c) delta.
+Proof.
+move=> c0 n0 q q' [[lo nb] few]; have nbc := clip_moves W rK nb; have g0 e := floor_guard_gt0 e n0.
+apply: (guarded_close t1 (ltnW kK) nbc); rewrite ?(total_pos t1) ?(ltW (g0 _)) ?(ltW d0) //.
+  by apply: within_add; [apply: guard_within | apply: floor_term_within].
+exact: clipped_slip.
 Qed.
 
 End LimitedDomain.

@@ -1,13 +1,8 @@
 (* Discrete Laplace noise, and the noisy maximum.
 
-   Page: docs/proofs/noisy-maximum.md. x = e^(-1/b), 0 < x < 1, where b is the scale; e^(s/b) = x^-s. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From Privmax Require Import Definitions Scores.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import Order.TTheory GRing.Theory Num.Theory.
-Local Open Scope ring_scope.
+   Page: docs/proofs/noisy-maximum.md. x = e^(-1/b), 0 < x < 1, where b is the scale; e^(s/b) =
+   x^-s. *)
+From Privmax Require Import Prelude Definitions Scores.
 
 Section Noise.
 Variables (R : realFieldType) (x : R).
@@ -29,8 +24,9 @@ Let x1' : x <= 1. Proof. exact: ltW. Qed.
 Lemma laplace_ge0 k : 0 <= laplace k.
 Proof. by rewrite !mulr_ge0 ?invr_ge0 ?subr_ge0 ?ltW. Qed.
 
-(* The closed form is the sum of the probabilities: it grows by P(X = k) at k. Half of what is not at 0
-   lies on each side, and the rest beyond -n is x^n / (1 + x), which falls below every positive number. *)
+(* The closed form is the sum of the probabilities: it grows by P(X = k) at k. Half of what is not
+   at 0 lies on each side, and the rest beyond -n is x^n / (1 + x), which falls below every positive
+   number. *)
 Lemma laplace_cdf_step k : laplace_cdf k - laplace_cdf (k - 1) = laplace k.
 Proof.
 case: k => [[|n]|n].
@@ -65,9 +61,10 @@ case: k => n /=; have /andP[a b] := small n; last by rewrite a b.
 by rewrite subr_ge0 b ler_subl_addl ler_addr.
 Qed.
 
-(* "Two facts about discrete Laplace noise of scale b: probabilities of values k apart have a ratio of at
-   most e^(k/b), and hence so has its distribution function at points k apart." *)
-Lemma laplace_ratio (k k' : int) (s : nat) : `|k - k'| <= s%:Z -> laplace k <= x^-1 ^+ s * laplace k'.
+(* "Two facts about discrete Laplace noise of scale b: probabilities of values k apart have a ratio
+   of at most e^(k/b), and hence so has its distribution function at points k apart." *)
+Lemma laplace_ratio (k k' : int) (s : nat) : `|k - k'| <= s%:Z ->
+  laplace k <= x^-1 ^+ s * laplace k'.
 Proof.
 move=> near; rewrite /laplace mulrCA; apply: ler_wpmul2l.
   by rewrite divr_ge0 ?subr_ge0 ?ltW.
@@ -80,7 +77,8 @@ Lemma laplace_cdf_ratio1 k : laplace_cdf (k + 1) <= x^-1 * laplace_cdf k.
 Proof.
 rewrite ler_pdivl_mull //; case: k => [n|[|n]].
 - have step := laplace_cdf_step (n%:Z + 1); rewrite addrK in step.
-  have -> : laplace_cdf (n%:Z + 1) = laplace_cdf n + laplace (n%:Z + 1) by rewrite -step [RHS]addrC subrK.
+  have -> : laplace_cdf (n%:Z + 1) = laplace_cdf n + laplace (n%:Z + 1) by rewrite -step
+    [RHS]addrC subrK.
   rewrite mulrDr -ler_subr_addl -[X in _ <= X - _]mul1r -mulrBl.
   have -> : x * laplace (n%:Z + 1) = (1 - x) * (x ^+ n.+2 / (1 + x)).
     by rewrite /laplace -PoszD addn1 /= mulrCA -exprS -mulrA [(1 + x)^-1 * _]mulrC.
@@ -103,8 +101,8 @@ rewrite -addn1 PoszD addrA; apply: (le_trans (laplace_cdf_ratio1 _)).
 by rewrite addn1 exprS -mulrA; apply: ler_wpmul2l => //; rewrite invr_ge0 ltW.
 Qed.
 
-(* "Tail lemma. For integer n >= 0, P(X > n) <= e^(-n/b) / 2, and the same for P(X < -n). P(X >= n+1) =
-   q^n q/(1+q) <= q^n / 2, as q <= 1." *)
+(* "Tail lemma. For integer n >= 0, P(X > n) <= e^(-n/b) / 2, and the same for P(X < -n). P(X >=
+   n+1) = q^n q/(1+q) <= q^n / 2, as q <= 1." *)
 Lemma half_bound (n : nat) : x ^+ n.+1 / (1 + x) <= x ^+ n / 2%:R.
 Proof.
 rewrite exprSr -mulrA; apply: ler_wpmul2l; first exact/ltW/p0.
@@ -121,20 +119,30 @@ have -> : - n%:Z - 1 = Negz n by rewrite NegzE -opprD -PoszD addn1.
 exact: half_bound.
 Qed.
 
-(* "Statement. Releasing q_(1) + X is (epsilon, 0)-differentially private under either relation: for every
-   integer m, P(m)/P'(m) <= e^(s/b)." There are infinitely many outcomes m; an inequality of each is one
-   of every finite set of them. *)
-Theorem noisy_maximum_private (I : finType) (q q' : I -> int) (m : int) :
-  replace q q' \/ add_remove q q' -> (0 < #|I|)%N ->
-  laplace (m - stat q 0) <= x^-1 * laplace (m - stat q' 0).
+(* "Releasing q_(1) + X": the probability of m. *)
+Definition noisy_maximum (I : finType) (q : I -> int) (m : int) : R := laplace (m - stat q 0).
+
+Lemma noisy_maximum_ratio (I : finType) (s : nat) (q q' : I -> int) (m : int) : (0 < #|I|)%N ->
+  replace_by s q q' -> noisy_maximum q m <= x^-1 ^+ s * noisy_maximum q' m.
 Proof.
-move=> nb K0; rewrite -[x^-1]expr1; apply: laplace_ratio.
-rewrite opprB addrC addrA subrK; case: nb => [nb|nb]; first exact: stat_lipschitz.
-have : replace q q'.
-  move=> i; rewrite ler_norml; case: nb => /(_ i)/andP[a b].
-    by rewrite (@le_trans _ _ 0) ?subr_ge0 //= ler_subl_addl.
-  by rewrite ler_subr_addr addrC ler_subl_addr b /= ler_subl_addl (le_trans a) // ler_addl.
-by move=> nb'; apply: stat_lipschitz.
+move=> K0 nb; apply: laplace_ratio; rewrite opprB addrC addrA subrK.
+exact: stat_lipschitz.
+Qed.
+
+(* "Statement. Releasing q_(1) + X is (epsilon, 0)-differentially private under either relation: for
+   every integer m, P(m)/P'(m) <= e^(s/b)." *)
+Theorem noisy_maximum_private (I : finType) (s : nat) : (0 < #|I|)%N ->
+  countably_private (@replace_by I s) (@noisy_maximum I) (x^-1 ^+ s) 0.
+Proof.
+move=> K0; apply: pointwise_countably_private => [|q q' nb m]; last exact: noisy_maximum_ratio.
+by rewrite exprn_ge0 // invr_ge0 ltW.
+Qed.
+
+Theorem noisy_maximum_add_remove (I : finType) : (0 < #|I|)%N ->
+  countably_private (@add_remove I) (@noisy_maximum I) x^-1 0.
+Proof.
+move=> K0 q q' /add_remove_replace nb; rewrite -[x^-1]expr1.
+exact: (@noisy_maximum_private I 1).
 Qed.
 
 End Noise.

@@ -2,15 +2,9 @@
 
    Page: docs/proofs/restricted-exponential.md.
 
-   l is public, H and H' are the top l of D and D'. The margin gap_l >= c + (c/epsilon) ln(l/beta) says
-   l t^c <= beta t^gap_l, where t = exp(epsilon / c). *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From Privmax Require Import Definitions Scores Exponential.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import Order.TTheory GRing.Theory Num.Theory.
-Local Open Scope ring_scope.
+   l is public, H and H' are the top l of D and D'. The margin gap_l >= c + (c/epsilon) ln(l/beta)
+   says l t^c <= beta t^gap_l, where t = exp(epsilon / c). *)
+From Privmax Require Import Prelude Definitions Scores Exponential.
 
 Section RestrictedExponential.
 Variables (R : realFieldType) (I : finType) (t : R) (c : int) (l : nat).
@@ -55,7 +49,7 @@ Proof.
 by move=> lK; rewrite /restricted; case: ifP => // _; rewrite divr_ge0 ?ltW ?total_top_gt0.
 Qed.
 
-Lemma restricted_law q : (l <= #|I|)%N -> is_law (restricted q).
+Theorem restricted_law q : (l <= #|I|)%N -> is_law (restricted q).
 Proof.
 move=> lK; split=> [i|]; first exact: restricted_ge0.
 rewrite /restricted -big_mkcond /= -big_distrl /= divff // gt_eqF //.
@@ -134,8 +128,8 @@ apply: ler_wpmuln2l; first by rewrite divr_ge0 ?ler0n.
 by rewrite -[X in (_ <= X)%N](card_top q' (ltnW lK)) subset_leq_card ?subsetDl.
 Qed.
 
-(* "Let D have the margin. Then for every neighbor D' and every set S, P_D(S) <= e^epsilon P_D'(S) + beta
-   and P_D'(S) <= e^epsilon P_D(S) + beta. The margin is asked of D alone." *)
+(* "Let D have the margin. Then for every neighbor D' and every set S, P_D(S) <= e^epsilon P_D'(S) +
+   beta and P_D'(S) <= e^epsilon P_D(S) + beta. The margin is asked of D alone." *)
 Theorem restricted_exponential_close beta q q' :
   (l < #|I|)%N -> drift c q q' -> has_margin beta q ->
   close (restricted q) (restricted q') (t ^ c) beta /\

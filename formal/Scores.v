@@ -5,19 +5,15 @@
 
    A finite universe of candidates I. The dummies of an open universe are candidates like any other,
    as many of them as there are ranks to look at. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import Order.TTheory GRing.Theory Num.Theory.
-Local Open Scope ring_scope.
+From Privmax Require Import Prelude.
 
 Section Scores.
 Variable I : finType.
 Implicit Types (q : I -> int) (i j : I).
 
-(* "replace: every score moves by at most s, in any direction." (s = 1; see drift.) *)
-Definition replace q q' : Prop := forall i, `|q' i - q i| <= 1.
+(* "replace: every score moves by at most s, in any direction." replace is s = 1; see drift. *)
+Definition replace_by (s : int) q q' : Prop := forall i, `|q' i - q i| <= s.
+Definition replace q q' : Prop := replace_by 1 q q'.
 
 (* "add-remove with monotone scores: all scores move the same way, by at most s." *)
 Definition add q q' : Prop := forall i, q i <= q' i <= q i + 1.
@@ -29,10 +25,21 @@ Definition add_remove q q' : Prop := add q q' \/ add q' q.
 Definition moves (lo c : int) q q' : Prop := forall i, lo <= q' i - q i <= lo + c.
 Definition drift (c : int) q q' : Prop := exists lo, moves lo c q q'.
 
+Lemma replace_moves s q q' : replace_by s q q' -> moves (- s) (s + s) q q'.
+Proof. by move=> nb i; have := nb i; rewrite ler_norml addrA addNr add0r. Qed.
+
 Lemma replace_drift q q' : replace q q' -> drift 2 q q'.
+Proof. by exists (-1); apply: (@replace_moves 1). Qed.
+
+Lemma replace_by_sym s q q' : replace_by s q q' -> replace_by s q' q.
+Proof. by move=> nb i; rewrite distrC. Qed.
+
+(* "under replace and hence under add-remove" *)
+Lemma add_remove_replace q q' : add_remove q q' -> replace q q'.
 Proof.
-move=> nb; exists (-1) => i; have := nb i.
-by rewrite ler_norml.
+move=> nb i; rewrite ler_norml; case: nb => /(_ i)/andP[a b].
+  by rewrite (@le_trans _ _ 0) ?subr_ge0 //= ler_subl_addl.
+by rewrite ler_subr_addr addrC ler_subl_addr b /= ler_subl_addl (le_trans a) // ler_addl.
 Qed.
 
 Lemma add_remove_drift q q' : add_remove q q' -> drift 1 q q'.
@@ -217,11 +224,11 @@ by case/andP: (moves_sym nb i).
 Qed.
 
 (* The same in the words of the page. *)
-Corollary stat_lipschitz q q' r : replace q q' -> (r < #|I|)%N -> `|stat q' r - stat q r| <= 1.
+Corollary stat_lipschitz s q q' r : replace_by s q q' -> (r < #|I|)%N ->
+  `|stat q' r - stat q r| <= s.
 Proof.
 move=> nb rK; rewrite ler_norml.
-have m : moves (-1) 2 q q' by move=> i; have := nb i; rewrite ler_norml.
-exact: (stat_moves m rK).
+by have := stat_moves (replace_moves nb) rK; rewrite addrA addNr add0r.
 Qed.
 
 Corollary stat_monotone q q' r : (forall i, q i <= q' i) -> (r < #|I|)%N -> stat q r <= stat q' r.
@@ -248,12 +255,12 @@ apply/andP; split; rewrite addr_maxr le_maxl; apply/andP; split; rewrite le_maxr
 - by rewrite addrA ler_add2r s2 orbT.
 Qed.
 
-(* The two properties by name: sensitivity 1 in any direction, and monotone. *)
-Corollary clip_replace W r q q' : (r < #|I|)%N -> replace q q' ->
-  replace (clip W r q) (clip W r q').
+(* The two properties by name: sensitivity s in any direction, and monotone. *)
+Corollary clip_replace W r s q q' : (r < #|I|)%N -> replace_by s q q' ->
+  replace_by s (clip W r q) (clip W r q').
 Proof.
-move=> rK nb i; rewrite ler_norml; apply: (@clip_moves W r (-1) 2) => // j.
-by have := nb j; rewrite ler_norml.
+move=> rK nb i; have := clip_moves W rK (replace_moves nb) i.
+by rewrite ler_norml addrA addNr add0r.
 Qed.
 
 Corollary clip_add_remove W r q q' : (r < #|I|)%N -> add_remove q q' ->
@@ -283,8 +290,8 @@ Definition touched q q' : {set I} := [set i | q i != q' i].
 
 (* "Lemma. Without clipping, and with ties broken by a fixed order, |H \ H'| <= kappa'. Two
    candidates outside T are in the same order in D and D'. So it cannot be that one outside T leaves
-   the top and another outside T enters it. So either all leavers or all entrants are in T, and there
-   are as many of one as of the other." *)
+   the top and another outside T enters it. So either all leavers or all entrants are in T, and
+   there are as many of one as of the other." *)
 Theorem growth_bounds_slips q q' l : (#|top q l :\: top q' l| <= #|touched q q'|)%N.
 Proof.
 have same : #|top q l :\: top q' l| = #|top q' l :\: top q l|.

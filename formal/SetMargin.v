@@ -3,18 +3,12 @@
    Page: docs/proofs/set-margin.md, same order.
 
    u = e^a and v = e^b, both >= 1; a + b = epsilon / c, so e^epsilon is (u v)^c. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From Privmax Require Import Definitions Scores Exponential LimitedDomain GapTest.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import Order.TTheory GRing.Theory Num.Theory.
-Local Open Scope ring_scope.
+From Privmax Require Import Prelude Definitions Scores Exponential LimitedDomain GapTest.
 
 Section SoftGuard.
 Variables (R : realFieldType) (O : finType).
-(* x = m/n with 0 < m <= n. The power Y^x is root Y ^ m, where root gives the n-th root; real numbers have
-   one. e^epsilon = rho ^ n, so e^(x epsilon) = rho ^ m. *)
+(* x = m/n with 0 < m <= n. The power Y^x is root Y ^ m, where root gives the n-th root; real
+   numbers have one. e^epsilon = rho ^ n, so e^(x epsilon) = rho ^ m. *)
 Variables (m n : nat) (root : R -> R) (rho : R).
 Hypotheses (m0 : (0 < m)%N) (mn : (m <= n)%N) (rho1 : 1 <= rho).
 Hypothesis root_gt0 : forall y, 0 < y -> 0 < root y.
@@ -45,7 +39,8 @@ Lemma root_lt1 (W g : R) : 0 < W -> 0 < g -> root (g / (g + W)) < 1.
 Proof.
 move=> W0 g0; have Y0 := Y_gt0 W0 g0; rewrite ltNge; apply/negP => ge.
 have : 1 <= root (g / (g + W)) ^+ n by apply: exprn_ege1.
-by rewrite rootK // ler_pdivl_mulr ?addr_gt0 // mul1r -subr_ge0 opprD addrA subrr add0r oppr_ge0 leNgt W0.
+by rewrite rootK // ler_pdivl_mulr ?addr_gt0 // mul1r -subr_ge0 opprD addrA subrr add0r
+  oppr_ge0 leNgt W0.
 Qed.
 
 (* Geometric sums. *)
@@ -84,7 +79,8 @@ Qed.
 Lemma level_mono z z' : 0 < z' -> z' <= z -> level z' <= level z.
 Proof.
 move=> z'0 le; have z0 : 0 < z by apply: lt_le_trans le.
-have G k (y : R) : 0 < y -> 0 <= geo k y by move=> y0; apply: sumr_ge0 => i _; rewrite exprn_ge0 // ltW.
+have G k (y : R) : 0 < y -> 0 <= geo k y by move=> y0; apply: sumr_ge0 => i _;
+  rewrite exprn_ge0 // ltW.
 rewrite /level ler_pdivl_mulr ?geo_gt0 // mulrAC ler_pdivr_mulr ?geo_gt0 //.
 rewrite -!mulrA; apply: ler_pmul; rewrite ?mulr_ge0 ?G ?exprn_ge0 ?(ltW z'0) ?(ltW z0) //.
   by apply: ler_sum => i _; apply: ler_expn2r; rewrite ?nnegrE ?(ltW z0) ?(ltW z'0).
@@ -137,7 +133,8 @@ Lemma psi_fall_g (W g g' : R) : 0 < W -> 0 < g -> g <= g' -> psi W g' <= psi W g
 Proof.
 move=> W0 g0 le; have g'0 : 0 < g' by apply: lt_le_trans le.
 rewrite /psi ler_pmul2r ?invr_gt0 // ler_add2l ler_opp2 /silence.
-apply: ler_expn2r; rewrite ?nnegrE ?(ltW (root_gt0 _)) ?Y_gt0 //; apply: root_mono; rewrite ?Y_gt0 //.
+apply: ler_expn2r; rewrite ?nnegrE ?(ltW (root_gt0 _)) ?Y_gt0 //; apply: root_mono;
+  rewrite ?Y_gt0 //.
 rewrite ler_pdivr_mulr ?addr_gt0 // mulrAC ler_pdivl_mulr ?addr_gt0 //.
 by rewrite !mulrDr [g' * g]mulrC ler_add2l ler_pmul2r.
 Qed.
@@ -171,8 +168,9 @@ split.
 by rewrite -[A * r]invrK -invfM lef_pinv ?posrE.
 Qed.
 
-(* "Lemma 3. For one stage at (epsilon, delta): (a) P(S) <= e^epsilon P'(S) for all S in both domains; (b) the sum of P(S) is
-   at most delta over the S in H and not in H'." B bounds the weight of those; g = (x/delta) B. *)
+(* "Lemma 3. For one stage at (epsilon, delta): (a) P(S) <= e^epsilon P'(S) for all S in both
+   domains; (b) the sum of P(S) is at most delta over the S in H and not in H'." B bounds the weight
+   of those; g = (x/delta) B. *)
 Theorem soft_guard (w w' : O -> R) (H H' : {set O}) (A g g' delta B : R) :
   0 < A -> (forall S, 0 < w S) -> (forall S, 0 < w' S) -> 0 < g -> 0 < g' ->
   0 < \sum_(S in H) w S -> 0 < \sum_(S in H') w' S ->
@@ -183,7 +181,8 @@ Theorem soft_guard (w w' : O -> R) (H H' : {set O}) (A g g' delta B : R) :
 Proof.
 move=> A0 w0 w'0 g0 g'0 W0 W'0 ww WW gg slip guard.
 have r0 : 0 < rho ^+ n by rewrite exprn_gt0 // (lt_le_trans ltr01).
-have soft_psi (v : O -> R) (G : {set O}) k S : S \in G -> soft v G k S = v S * psi (\sum_(T in G) v T) k.
+have soft_psi (v : O -> R) (G : {set O}) k S : S \in G ->
+  soft v G k S = v S * psi (\sum_(T in G) v T) k.
   by move=> SG; rewrite /soft SG /psi mulrCA.
 have p0 : 0 < psi (\sum_(S in H) w S) g by apply: psi_gt0.
 have p'0 : 0 < psi (\sum_(S in H') w' S) g' by apply: psi_gt0.
@@ -209,15 +208,18 @@ apply: ler_pmul => //; last exact: psi_guard.
 by rewrite mulr_ge0 // ltW.
 Qed.
 
-(* "(c) P(nothing) <= e^(x epsilon) P'(nothing). Y moves by a factor of at most e^epsilon, and Y^x of e^(x epsilon)." *)
+(* "(c) P(nothing) <= e^(x epsilon) P'(nothing). Y moves by a factor of at most e^epsilon, and Y^x
+   of e^(x epsilon)." *)
 Theorem soft_silence (A W W' g g' : R) : 0 < A -> 0 < W -> 0 < W' -> 0 < g -> 0 < g' ->
   within A (rho ^+ n) W W' -> within A (rho ^+ n) g g' -> silence W g <= rho ^+ m * silence W' g'.
 Proof.
 move=> A0 W0 W'0 g0 g'0 WW gg; have rho0 : 0 < rho by apply: lt_le_trans rho1.
 have z0 := root_gt0 (Y_gt0 W0 g0); have z'0 := root_gt0 (Y_gt0 W'0 g'0).
-rewrite /silence -exprMn; apply: ler_expn2r; rewrite ?nnegrE ?mulr_ge0 ?(ltW rho0) ?(ltW z0) ?(ltW z'0) //.
+rewrite /silence -exprMn; apply: ler_expn2r; rewrite ?nnegrE ?mulr_ge0 ?(ltW rho0) ?(ltW z0)
+  ?(ltW z'0) //.
 apply: le_root; rewrite ?mulr_ge0 ?(ltW rho0) ?(ltW z0) ?(ltW z'0) //.
-rewrite exprMn !rootK ?Y_gt0 //; apply: (within_ratio A0); rewrite ?addr_gt0 ?(ltW g0) ?exprn_ge0 ?(ltW rho0) //.
+rewrite exprMn !rootK ?Y_gt0 //; apply: (within_ratio A0);
+  rewrite ?addr_gt0 ?(ltW g0) ?exprn_ge0 ?(ltW rho0) //.
 exact: within_add.
 Qed.
 
@@ -226,19 +228,16 @@ End SoftGuard.
 (* "Cascade. Stages 1 ... J, each run only if all before it gave nothing." *)
 Section Cascade.
 Variables (R : realFieldType) (O : finType).
-
-(* What a stage is in D and in D': the probability of each set, and of nothing. *)
-Record stage := Stage {
-  released : O -> R; released' : O -> R; nothing : R; nothing' : R;
-  factor : R; (* e^(x_j epsilon_j) *)
-  loss : R (* delta_j *) }.
+(* Stages of some type T: the probability of each set and of nothing, in D and in D'; e^(x_j
+   epsilon_j); and delta_j. *)
+Variables (T : Type) (released released' : T -> O -> R) (nothing nothing' : T -> R).
+Variables (factor loss : T -> R).
 
 (* The outcome of a cascade of n stages: at which stage, and what; or nothing at all. *)
 Fixpoint outcome (n : nat) : finType :=
   if n is n'.+1 then [finType of (O + outcome n')%type] else [finType of unit].
 
-Fixpoint cascade (first : stage -> O -> R) (none : stage -> R) (s : seq stage) :
-    outcome (size s) -> R :=
+Fixpoint cascade (first : T -> O -> R) (none : T -> R) (s : seq T) : outcome (size s) -> R :=
   match s with
   | [::] => fun _ => 1
   | a :: s' => fun o => match o with
@@ -247,13 +246,33 @@ Fixpoint cascade (first : stage -> O -> R) (none : stage -> R) (s : seq stage) :
     end
   end.
 
-(* epsilon_j of the first of some stages is what they and all that follow may spend: the product of the factors
-   of silence, because "epsilon_(j+1) = (1 - x_j) epsilon_j" and "x_J = 1". *)
-Fixpoint spent (s : seq stage) : R := if s is a :: s' then factor a * spent s' else 1.
-Fixpoint losses (s : seq stage) : R := if s is a :: s' then loss a + losses s' else 0.
+Lemma Pr_cascade (first : T -> O -> R) (none : T -> R) a s (S : {set outcome (size (a :: s))}) :
+  Pr (@cascade first none (a :: s)) S =
+  Pr (first a) [set o | inl o \in S] + none a * Pr (@cascade first none s) [set o | inr o \in S].
+Proof.
+rewrite /Pr big_sumType /=; congr (_ + _); first by apply: eq_bigl => o; rewrite inE.
+by rewrite -big_distrr /=; congr (_ * _); apply: eq_bigl => o; rewrite inE.
+Qed.
+
+Lemma cascade_law (first : T -> O -> R) (none : T -> R) s :
+  foldr (fun a P => [/\ forall A, 0 <= first a A, 0 <= none a,
+    \sum_A first a A + none a = 1 & P]) True s -> is_law (@cascade first none s).
+Proof.
+elim: s => [_|a s IH] /=.
+  split=> [o|]; first exact: ler01.
+  by rewrite (big_pred1 tt) // => -[].
+case=> f0 n0 sum1 /IH[c0 c1]; split=> [[A|o]|]; first exact: f0.
+  by rewrite mulr_ge0.
+by rewrite big_sumType /= -big_distrr /= c1 mulr1.
+Qed.
+
+(* epsilon_j of the first of some stages is what they and all that follow may spend: the product of
+   the factors of silence, because "epsilon_(j+1) = (1 - x_j) epsilon_j" and "x_J = 1". *)
+Fixpoint spent (s : seq T) : R := if s is a :: s' then factor a * spent s' else 1.
+Fixpoint losses (s : seq T) : R := if s is a :: s' then loss a + losses s' else 0.
 
 (* (a), (b) and (c) of lemma 3 or lemma 5, with e^epsilon_j = spent (the stage and all after it). *)
-Fixpoint sound (s : seq stage) : Prop :=
+Fixpoint sound (s : seq T) : Prop :=
   if s is a :: s' then
     [/\ close (released a) (released' a) (spent (a :: s')) (loss a),
         nothing a <= factor a * nothing' a /\ 0 <= nothing a <= 1,
@@ -276,20 +295,16 @@ case=> _ _ [n'0 r'0] _ snd; case: o => [A|o] /=; first exact: r'0.
 by rewrite mulr_ge0 // IH.
 Qed.
 
-(* "Theorem. The cascade is (epsilon, the sum of delta_j)-differentially private, the number of the stage included." *)
+(* "Theorem. The cascade is (epsilon, the sum of delta_j)-differentially private, the number of the
+   stage included." *)
 Theorem cascade_close s : sound s ->
   close (@cascade released nothing s) (@cascade released' nothing' s) (spent s) (losses s).
 Proof.
 elim: s => [|a s IH] snd S /=; first by rewrite mul1r addr0.
 case: snd => cl [sil /andP[n0 n1]] [n'0 r'0] [f1 l0] snd; have {}IH := IH snd.
-have split_sum p k (q : outcome (size s) -> R) :
-    Pr (fun o : O + outcome (size s) => match o with inl A => p A | inr o' => k * q o' end) S =
-    Pr p [set o | inl o \in S] + k * Pr q [set o | inr o \in S].
-  rewrite /Pr big_sumType /=; congr (_ + _); first by apply: eq_bigl => o; rewrite inE.
-  by rewrite -big_distrr /=; congr (_ * _); apply: eq_bigl => o; rewrite inE.
-rewrite !split_sum mulrDr addrACA; apply: ler_add; first exact: cl.
+rewrite !Pr_cascade mulrDr addrACA; apply: ler_add; first exact: cl.
 have s1 := spent_ge1 snd; have l0' := losses_ge0 snd.
-set T := [set o | inr o \in S]; have IHT := IH T.
+set rest := [set o | inr o \in S]; have IHT := IH rest.
 apply: (le_trans (ler_wpmul2l n0 IHT)); rewrite mulrDr; apply: ler_add; last by rewrite ler_pimull.
 rewrite [X in X <= _]mulrA [X in _ <= X]mulrA; apply: ler_wpmul2r.
   by apply: Pr_ge0 => o; apply: cascade_ge0.
@@ -301,8 +316,7 @@ End Cascade.
 (* Sets of k of the top kbar candidates, and what they weigh. *)
 Section Sets.
 Variables (R : realFieldType) (I : finType) (u v : R) (c : int) (k kbar : nat).
-Hypotheses (u1 : 1 <= u) (v1 : 1 <= v) (c0 : 0 <= c).
-Hypotheses (k0 : (0 < k)%N) (kk : (k < kbar)%N) (kK : (kbar < #|I|)%N).
+Hypotheses (u1 : 1 <= u) (v1 : 1 <= v) (k0 : (0 < k)%N) (kI : (k < #|I|)%N).
 Implicit Types (q : I -> int) (i j : I).
 
 Let up n : 0 < u ^ n. Proof. by rewrite exprz_gt0 // (lt_le_trans ltr01). Qed.
@@ -326,7 +340,7 @@ Proof. by rewrite inE => /andP[_ /eqP]. Qed.
 Lemma missing_lt q (S : {set I}) : #|S| = k -> (first_missing q S < #|I|)%N.
 Proof.
 move=> cS; rewrite /first_missing -(size_ranking q) -has_find.
-have : (#|S| < #|I|)%N by rewrite cS (ltn_trans kk kK).
+have : (#|S| < #|I|)%N by rewrite cS.
 rewrite -cardsT; case: (eqVneq S setT) => [->|ne _]; first by rewrite ltnn.
 have /subsetPn[i _ iS] : ~~ (setT \subset S) by rewrite subTset.
 by apply/hasP; exists i; rewrite ?mem_ranking.
@@ -334,7 +348,7 @@ Qed.
 
 Lemma last_lt q (S : {set I}) : (last_rank q S < #|I|)%N.
 Proof.
-have K0 : (0 < #|I|)%N by apply: leq_ltn_trans kK.
+have K0 : (0 < #|I|)%N by apply: leq_ltn_trans kI.
 rewrite -(prednK K0) ltnS; apply/bigmax_leqP => i _.
 by rewrite -ltnS prednK // rank_lt.
 Qed.
@@ -351,7 +365,8 @@ by rewrite -(stat_rank q i) stat_le ?last_lt // leq_bigmax_cond.
 Qed.
 
 Lemma outside_max q (S : {set I}) : #|S| = k ->
-  (exists2 i, i \notin S & q i = best_outside q S) /\ forall i, i \notin S -> q i <= best_outside q S.
+  (exists2 i, i \notin S & q i = best_outside q S) /\
+  forall i, i \notin S -> q i <= best_outside q S.
 Proof.
 move=> cS; have lt := missing_lt q cS.
 have [i0 _] : exists i0 : I, true.
@@ -364,8 +379,9 @@ rewrite -(stat_rank q i) stat_le ?rank_lt // leqNgt; apply/negP => bf.
 by have := before_find i bf; rewrite nth_rank /= iS.
 Qed.
 
-(* "Lemma 1. For neighbors D, D' there is an interval I of length epsilon with: ln w(S) moves by an amount in I
-   for every S of k candidates, and so do ln W and ln g." The interval of factors begins at low. *)
+(* "Lemma 1. For neighbors D, D' there is an interval I of length epsilon with: ln w(S) moves by an
+   amount in I for every S of k candidates, and so do ln W and ln g." The interval of factors begins
+   at low. *)
 Definition low (lo : int) : R := u ^ lo * v ^ (- (lo + c)).
 
 Lemma low_gt0 lo : 0 < low lo. Proof. by rewrite mulr_gt0. Qed.
@@ -383,7 +399,8 @@ have un : u != 0 by rewrite gt_eqF // (lt_le_trans ltr01).
 have vn : v != 0 by rewrite gt_eqF // (lt_le_trans ltr01).
 split; rewrite /low.
   by rewrite mulrACA; apply: ler_pmul; rewrite ?mulr_ge0 ?(ltW (up _)) ?(ltW (vp _)).
-rewrite expfzMl (_ : _ * _ * (u ^ x * v ^ (- y)) = (u ^ lo * u ^ c * u ^ x) * (v ^ (- (lo + c)) * v ^ c * v ^ (- y))).
+rewrite expfzMl (_ : _ * _ * (u ^ x * v ^ (- y)) = (u ^ lo * u ^ c * u ^ x) *
+  (v ^ (- (lo + c)) * v ^ c * v ^ (- y))).
   by apply: ler_pmul; rewrite ?mulr_ge0 ?(ltW (up _)) ?(ltW (vp _)).
 by rewrite [u ^ lo * v ^ _ * (u ^ c * v ^ c)]mulrACA [LHS]mulrACA.
 Qed.
@@ -391,7 +408,8 @@ Qed.
 Lemma set_weight_gt0 q (S : {set I}) : 0 < set_weight q S.
 Proof. by rewrite mulr_gt0. Qed.
 
-Lemma worst_moves lo q q' (S : {set I}) : moves lo c q q' -> #|S| = k -> lo <= worst q' S - worst q S <= lo + c.
+Lemma worst_moves lo q q' (S : {set I}) : moves lo c q q' -> #|S| = k ->
+  lo <= worst q' S - worst q S <= lo + c.
 Proof.
 move=> nb cS; have [[i iS ei] mi] := worst_min q cS; have [[j jS ej] mj] := worst_min q' cS.
 rewrite ler_subr_addr ler_subl_addr; apply/andP; split.
@@ -416,8 +434,8 @@ Theorem set_weight_within lo q q' (S : {set I}) : moves lo c q q' -> #|S| = k ->
   within (low lo) ((u * v) ^ c) (set_weight q S) (set_weight q' S).
 Proof. by move=> nb cS; apply: pair_within; [apply: worst_moves | apply: outside_moves]. Qed.
 
-(* "W is a sum of such terms: a set S of H is a set of ranks." The candidate of D' with the rank that i has in
-   D. *)
+(* "W is a sum of such terms: a set S of H is a set of ranks." The candidate of D' with the rank
+   that i has in D. *)
 Definition same_rank q q' i : I := nth i (ranking q') (rank q i).
 
 Lemma rank_same q q' i : rank q' (same_rank q q' i) = rank q i.
@@ -427,7 +445,7 @@ Lemma same_inj q q' : injective (same_rank q q').
 Proof. by move=> i j e; apply: (@rank_inj _ q); rewrite -!(rank_same q q') e. Qed.
 
 Lemma someone : exists i0 : I, true.
-Proof. by case: (pickP (mem I)) => [i _|/eq_card0 K0]; [exists i | move: kK; rewrite K0]. Qed.
+Proof. by case: (pickP (mem I)) => [i _|/eq_card0 K0]; [exists i | move: kI; rewrite K0]. Qed.
 
 Lemma same_ranking q q' : ranking q' = map (same_rank q q') (ranking q).
 Proof.
@@ -469,13 +487,15 @@ rewrite /set_weight /worst /best_outside same_last same_missing.
 by apply: pair_within; apply: stat_moves; rewrite ?last_lt ?missing_lt.
 Qed.
 
-Lemma all_weight_gt0 q : 0 < all_weight q.
+Lemma all_weight_gt0 q : (k <= #|I|)%N -> (k <= kbar)%N -> 0 < all_weight q.
 Proof.
-have inS : top q k \in choices q.
-  by rewrite inE top_sub ?(ltnW kk) // card_top ?eqxx ?(ltnW (ltn_trans kk kK)).
+move=> kI' kb; have inS : top q k \in choices q.
+  by rewrite inE top_sub // card_top ?eqxx.
 rewrite /all_weight (bigD1 _ inS) /= ltr_paddr ?set_weight_gt0 //.
 by apply: sumr_ge0 => S _; apply/ltW/set_weight_gt0.
 Qed.
+
+Hypotheses (kk : (k < kbar)%N) (kK : (kbar < #|I|)%N).
 
 (* "B = e^(a(f+c)) [ e^(-b(q_(k)-c)) + the sum over h < k of C(kbar-h-1, k-h) e^(-b q_(h+1)) ]" *)
 Definition bound q : R :=
@@ -496,7 +516,8 @@ Theorem bound_within lo q q' : moves lo c q q' ->
 Proof.
 move=> nb; have un : u != 0 by rewrite gt_eqF // (lt_le_trans ltr01).
 have vn : v != 0 by rewrite gt_eqF // (lt_le_trans ltr01).
-have term e h : u ^ (stat e kbar + c) * v ^ (- stat e h) = u ^ c * (u ^ stat e kbar * v ^ (- stat e h)).
+have term e h : u ^ (stat e kbar + c) * v ^ (- stat e h) = u ^ c *
+  (u ^ stat e kbar * v ^ (- stat e h)).
   by rewrite expfzDr // [u ^ stat e kbar * u ^ c]mulrC mulrA.
 rewrite /bound !mulrDr; apply: within_add.
   rewrite !opprB ![c - _]addrC !(expfzDr _ _ vn) !mulrA !term ![_ * v ^ c]mulrC.
@@ -510,7 +531,8 @@ apply: pair_within; apply: stat_moves => //.
 exact: ltn_trans (ltn_ord h) (ltn_trans kk kK).
 Qed.
 
-(* "Let S contain ranks 1 ... h and not rank h + 1": everybody before the first that is missing is in S. *)
+(* "Let S contain ranks 1 ... h and not rank h + 1": everybody before the first that is missing is
+   in S. *)
 Lemma prefix_in q (S : {set I}) : #|S| = k -> top q (first_missing q S) \subset S.
 Proof.
 move=> cS; apply/subsetP => i; rewrite inE => lt.
@@ -530,7 +552,8 @@ have := @nth_find _ i (predC (mem S)) (ranking q); rewrite has_find size_ranking
 by rewrite -/(first_missing q S) -e nth_rank.
 Qed.
 
-(* "The other k - h members are among ranks h + 2 ... kbar: there are C(kbar-h-1, k-h) such sets." *)
+(* "The other k - h members are among ranks h + 2 ... kbar: there are C(kbar-h-1, k-h) such
+   sets." *)
 Lemma count_missing q (h : nat) : (h < k)%N ->
   (#|[set S in choices q | first_missing q S == h]| <= 'C(kbar - h - 1, k - h))%N.
 Proof.
@@ -600,12 +623,14 @@ rewrite (bigID (fun S => first_missing q S < k)%N) /= addrC; apply: ler_add.
 apply: (@le_trans _ _ (\sum_(S in choices q) \sum_(h < k)
     (if first_missing q S == h then v ^ (- stat q h) else 0))).
   rewrite [X in X <= _]big_mkcond [X in _ <= X]big_mkcond; apply: ler_sum => S _.
-  have rest0 (P : pred 'I_k) : 0 <= \sum_(h < k | P h) (if first_missing q S == h then v ^ (- stat q h) else 0).
+  have rest0 (P : pred 'I_k) : 0 <= \sum_(h < k | P h) (if first_missing q S == h then v ^ (- stat
+    q h) else 0).
     by apply: sumr_ge0 => h _; case: ifP => // _; apply/ltW/vp.
   case: (S \in choices q) => //=; case: ifP => [lt|_]; last exact: rest0.
   by rewrite (bigD1 (Ordinal lt)) //= eqxx /part lt ler_addl rest0.
 rewrite exchange_big /=; apply: ler_sum => h _; rewrite -big_mkcondr /=.
-rewrite (eq_bigl (mem [set S in choices q | first_missing q S == h])); last by move=> S; rewrite !inE.
+rewrite (eq_bigl (mem [set S in choices q | first_missing q S == h])); last by move=> S;
+  rewrite !inE.
 rewrite big_const iter_addr_0 -[X in X <= _]mulr_natl; apply: ler_wpmul2r; first exact/ltW/vp.
 by rewrite ler_nat count_missing.
 Qed.
@@ -631,6 +656,8 @@ Definition set_release q : {set I} -> R :=
   soft m root (set_weight u v q) (choices k kbar q) (set_guard q).
 Definition set_silence q : R := silence m root (all_weight u v k kbar q) (set_guard q).
 
+Let kI : (k < #|I|)%N. Proof. exact: ltn_trans kK. Qed.
+
 Let x0 : 0 < m%:R / n%:R :> R.
 Proof. by rewrite divr_gt0 ?ltr0n // (leq_trans m0). Qed.
 
@@ -647,21 +674,97 @@ have gg : within (low u v c lo) (rho ^+ n) (set_guard q) (set_guard q').
   by rewrite ltW // divr_gt0.
 have WW : within (low u v c lo) (rho ^+ n) (all_weight u v k kbar q) (all_weight u v k kbar q').
   by rewrite rho_eps; apply: all_weight_within.
-have W0 (e : I -> int) : 0 < all_weight u v k kbar e by apply: all_weight_gt0.
+have W0 (e : I -> int) : 0 < all_weight u v k kbar e by apply: all_weight_gt0; rewrite // ltnW.
 have g0 := set_guard_gt0.
 split; last by apply: (@soft_silence _ m n root rho m0 mn rho1 root_gt0 rootK _ _ _ _ _ A0).
-apply: (@soft_guard _ _ m n root rho m0 mn rho1 root_gt0 rootK _ _ _ _ (low u v c lo) _ _ _ (bound u v c k kbar q)) => //.
+apply: (@soft_guard _ _ m n root rho m0 mn rho1 root_gt0 rootK _ _ _ _ (low u v c lo) _ _ _ (bound
+  u v c k kbar q)) => //.
 - by move=> S; apply: set_weight_gt0.
 - by move=> S; apply: set_weight_gt0.
 - exact: W0.
 - exact: W0.
 - move=> S /choices_card cS _; rewrite rho_eps.
-  exact: (set_weight_within u1 v1 k0 kk kK nb cS).
-- exact: (slip_bound u1 v1 k0 kk kK nb).
+  exact: (set_weight_within u1 v1 k0 kI nb cS).
+- exact: (slip_bound u1 v1 k0 kI kk kK nb).
 by rewrite /set_guard [X in _ <= X]mulrA [delta * (_ / delta)]mulrC divfK ?gt_eqF.
 Qed.
 
+Lemma set_silence_in q : 0 < set_silence q < 1.
+Proof.
+have W0 : 0 < all_weight u v k kbar q by apply: all_weight_gt0; rewrite // ltnW.
+exact: (silence_in m0 root_gt0 rootK W0 (set_guard_gt0 q)).
+Qed.
+
+Lemma set_release_ge0 q A : 0 <= set_release q A.
+Proof.
+rewrite /set_release /soft; case: ifP => // _; have /andP[_ lt1] := set_silence_in q.
+apply: mulr_ge0; first by rewrite subr_ge0 ltW.
+apply: divr_ge0; first exact/ltW/set_weight_gt0.
+by apply: sumr_ge0 => T _; apply/ltW/set_weight_gt0.
+Qed.
+
+Lemma set_release_sum q : \sum_A set_release q A + set_silence q = 1.
+Proof.
+have W0 : 0 < all_weight u v k kbar q by apply: all_weight_gt0; rewrite // ltnW.
+rewrite /set_release /soft -big_mkcond -big_distrr /= -big_distrl /= divff ?gt_eqF // mulr1.
+by rewrite subrK.
+Qed.
+
 End OneStage.
+
+(* "Closed universe. Let K <= kbar, and let H = H' be everybody. Nobody slips, and P(S) = w(S)/W
+   moves by a factor of at most e^epsilon_j. So there is no need for nothing, and no stage after it.
+   With k = K there is one set." *)
+Section Everybody.
+Variables (R : realFieldType) (I : finType) (u v : R) (c : int) (k : nat).
+Hypotheses (u1 : 1 <= u) (v1 : 1 <= v) (c0 : 0 <= c) (k0 : (0 < k)%N) (kI : (k <= #|I|)%N).
+Implicit Types q : I -> int.
+
+Definition everybody q (A : {set I}) : R :=
+  if #|A| == k then set_weight u v q A / all_weight u v k #|I| q else 0.
+
+Lemma in_choices q (A : {set I}) : (A \in choices k #|I| q) = (#|A| == k).
+Proof. by rewrite inE top_all // subsetT. Qed.
+
+Lemma everybody_weight q : 0 < all_weight u v k #|I| q.
+Proof. exact: all_weight_gt0. Qed.
+
+Theorem everybody_law q : is_law (everybody q).
+Proof.
+have W0 := everybody_weight q; split=> [A|].
+  by rewrite /everybody; case: ifP => // _; rewrite divr_ge0 ?(ltW W0) // ltW ?set_weight_gt0.
+rewrite /everybody -big_mkcond -big_distrl /=.
+rewrite (eq_bigl (mem (choices k #|I| q))) => [|A]; last by rewrite [RHS]in_choices.
+by rewrite divff // gt_eqF.
+Qed.
+
+Lemma everybody_all q A : k = #|I| -> everybody q A = (A == setT)%:R.
+Proof.
+move=> e; have other T : T != setT -> everybody q T = 0.
+  move=> ne; rewrite /everybody ifN //; apply: contra ne => /eqP cT.
+  by rewrite eqEcard subsetT cardsT -e cT leqnn.
+case: (eqVneq A setT) => [->|/other //]; have [_] := everybody_law q.
+by rewrite (bigD1 setT) //= big1 ?addr0.
+Qed.
+
+(* "a single stage of that kind is (epsilon, 0)-differentially private" *)
+Theorem everybody_private : private (@drift I c) everybody ((u * v) ^ c) 0.
+Proof.
+have r1 : 1 <= (u * v) ^ c by rewrite -[X in X <= _](expr0z (u * v)) ler_weexpz2l // mulr_ege1.
+move=> q q' [lo nb]; apply: pointwise_close => A.
+case: (ltngtP k #|I|) => [lt|gt|e]; last first.
+- by rewrite !everybody_all // ler_pemull ?ler0n.
+- by move: kI; rewrite leqNgt gt.
+have W0 := everybody_weight q; have W'0 := everybody_weight q'.
+rewrite /everybody; case: eqP => [cA|_]; last by rewrite mulr0.
+apply: (within_ratio (low_gt0 c u1 v1 lo)) => //.
+- exact/ltW/set_weight_gt0.
+- exact: le_trans r1.
+- exact: (set_weight_within u1 v1 k0 lt nb cA).
+- exact: (all_weight_within _ u1 v1 lt nb).
+Qed.
+
+End Everybody.
 
 (* "The test of the best set": a stage with kbar = k. y is e^(x epsilon). *)
 Section BestSet.
@@ -684,7 +787,8 @@ elim: n => [|n [/andP[p0 p1] up]].
   split; first by rewrite lexx ler01.
   by rewrite /= /soft_next le_minr mulr0 add0r d0 subr0 mulr1 subr_ge0.
 have p1' : soft_chance n.+1 <= 1.
-  rewrite /= /soft_next le_minl [X in _ || X]ler_subl_addr ler_addl mulr_ge0 ?orbT ?invr_ge0 ?(ltW y0) //.
+  rewrite /= /soft_next le_minl [X in _ || X]ler_subl_addr ler_addl mulr_ge0 ?orbT ?invr_ge0
+    ?(ltW y0) //.
   by rewrite subr_ge0.
 have p0' : 0 <= soft_chance n.+1 by apply: le_trans up.
 split; first by rewrite p0' p1'.
@@ -709,8 +813,8 @@ Proof. by rewrite /= /soft_next mulr0 add0r le_minl lexx. Qed.
 Definition best_set q (A : {set I}) : R := if A == top q k then soft_chance (steps c k q) else 0.
 Definition best_silence q : R := 1 - soft_chance (steps c k q).
 
-(* "Lemma 5. (a) P(best) <= e^epsilon P'(best) + delta where the best set is the same in both, (b) P(best) <= delta where it is
-   not, (c) as in lemma 3." *)
+(* "Lemma 5. (a) P(best) <= e^epsilon P'(best) + delta where the best set is the same in both, (b)
+   P(best) <= delta where it is not, (c) as in lemma 3." *)
 Theorem best_set_stage q q' : drift c q q' ->
   close (best_set q) (best_set q') r delta /\ best_silence q <= y * best_silence q'.
 Proof.
@@ -718,7 +822,8 @@ case=> lo nb; have up := steps_close c0 kK nb; have down := steps_close c0 kK (m
 have in01 n : 0 <= soft_chance n <= 1 by case: (soft_in n).
 have r0 : 0 <= r by apply: le_trans r1.
 split; last first.
-  rewrite /best_silence; apply: (@le_trans _ _ (y * (1 - soft_chance (steps c k q).+1))); last first.
+  rewrite /best_silence; apply: (@le_trans _ _ (y * (1 - soft_chance (steps c k q).+1)));
+    last first.
     by apply: ler_wpmul2l; [apply: ltW | rewrite ler_add2l ler_opp2; apply: soft_le].
   rewrite -ler_pdivr_mull // ler_subr_addl -ler_subr_addr.
   by rewrite /= /soft_next le_minl lexx orbT.
@@ -739,4 +844,163 @@ apply: (@le_trans _ _ delta); first by case: ifP.
 by rewrite ler_addr mulr_ge0 //; case: ifP => // _; case/andP: (in01 (steps c k q')).
 Qed.
 
+Lemma best_set_sum q : \sum_A best_set q A + best_silence q = 1.
+Proof.
+rewrite (bigD1 (top q k)) //= {1}/best_set eqxx big1 ?addr0 => [|A /negbTE ne].
+  by rewrite /best_silence addrC subrK.
+by rewrite /best_set ne.
+Qed.
+
 End BestSet.
+
+(* The mechanism of the page from one end to the other: a cascade of stages of the three kinds. *)
+Section SetMargin.
+Variables (R : realFieldType) (I : finType) (c : nat).
+Hypothesis c0 : (0 < c)%N.
+Implicit Types q : I -> int.
+
+(* The public parameters of a stage. u = e^a, v = e^b.
+   Draw       k < kbar < K, x = m/n, e^epsilon_j = rho^n
+   Test       kbar = k < K, e^epsilon_j = r, y = e^(x epsilon_j)
+   Whole      K <= kbar: everybody takes part *)
+Inductive stage : Type :=
+  | Draw (k kbar m n : nat) (root : R -> R) (u v rho delta : R)
+  | Test (k : nat) (r y delta : R)
+  | Whole (k : nat) (u v : R).
+
+Definition released q (a : stage) : {set I} -> R :=
+  match a with
+  | Draw k kbar m n root u v _ delta => set_release u v c k kbar m n root delta q
+  | Test k r y delta => best_set r y delta c k q
+  | Whole k u v => everybody u v k q
+  end.
+
+Definition nothing q (a : stage) : R :=
+  match a with
+  | Draw k kbar m n root u v _ delta => set_silence u v c k kbar m n root delta q
+  | Test k r y delta => best_silence r y delta c k q
+  | Whole _ _ _ => 0
+  end.
+
+(* e^(x_j epsilon_j); x_J = 1 for a stage that everybody takes part in, which ends the cascade. *)
+Definition factor (a : stage) : R :=
+  match a with
+  | Draw _ _ m _ _ _ _ rho _ => rho ^+ m
+  | Test _ _ y _ => y
+  | Whole _ u v => (u * v) ^ c
+  end.
+
+Definition loss (a : stage) : R :=
+  match a with
+  | Draw _ _ _ _ _ _ _ _ delta => delta
+  | Test _ _ _ delta => delta
+  | Whole _ _ _ => 0
+  end.
+
+(* The cascade on scores q: the number of the stage, and its set. *)
+Definition set_margin (s : seq stage) q : outcome [finType of {set I}] (size s) -> R :=
+  @cascade R [finType of {set I}] stage (released q) (nothing q) s.
+Arguments set_margin : clear implicits.
+
+(* root gives n-th roots, as of real numbers. *)
+Definition is_root (n : nat) (root : R -> R) : Prop :=
+  forall y, 0 < y -> 0 < root y /\ root y ^+ n = y.
+
+(* The parameters of a stage at e^epsilon_j = r. "a = t epsilon/c, b = (1 - t) epsilon/c": u^c v^c =
+   r. *)
+Definition fits (r : R) (a : stage) : Prop :=
+  match a with
+  | Draw k kbar m n root u v rho delta =>
+    [/\ [/\ 1 <= u, 1 <= v & (u * v) ^ c = r], [/\ (0 < k)%N, (k < kbar)%N & (kbar < #|I|)%N],
+        (0 < m)%N /\ (m <= n)%N, [/\ 1 <= rho, rho ^+ n = r & is_root n root] & 0 < delta]
+  | Test k r' y delta => [/\ r' = r, 1 <= y, 0 <= delta, (0 < k)%N & (k < #|I|)%N]
+  | Whole k u v => [/\ [/\ 1 <= u, 1 <= v & (u * v) ^ c = r], (0 < k)%N & (k <= #|I|)%N]
+  end.
+
+(* "epsilon_1 = epsilon, epsilon_(j+1) = (1 - x_j) epsilon_j, x_J = 1": the budget r = e^epsilon
+   falls by the factor of each stage, and nothing is left in the end. *)
+Fixpoint budget (r : R) (s : seq stage) : Prop :=
+  if s is a :: s' then fits r a /\ budget (r / factor a) s' else r = 1.
+
+Lemma factor_ge1 r a : fits r a -> 1 <= factor a.
+Proof.
+case: a => /= [k kbar m n root u v rho delta|k r' y delta|k u v].
+- by case=> _ _ _ [rho1 _ _] _; apply: exprn_ege1.
+- by case.
+- by case=> -[u1 v1 _] _ _; rewrite -[X in X <= _](expr0z (u * v)) ler_weexpz2l // mulr_ege1.
+Qed.
+
+Lemma budget_spent r s : budget r s -> spent factor s = r /\ 1 <= r.
+Proof.
+elim: s r => [|a s IH] r /=; first by move->.
+case=> /factor_ge1 f1 /IH[-> r1]; have f0 : 0 < factor a by apply: lt_le_trans f1.
+rewrite mulrC divfK ?gt_eqF //; split=> //.
+by rewrite ler_pdivl_mulr // mul1r in r1; apply: le_trans r1.
+Qed.
+
+Lemma fits_law r a q : 1 <= r -> fits r a ->
+  [/\ forall A, 0 <= released q a A, 0 <= nothing q a & \sum_A released q a A + nothing q a = 1].
+Proof.
+move=> r1; case: a => /= [k kbar m n root u v rho delta|k r' y delta|k u v].
+- case=> -[u1 v1 _] [k0 kk kK] [m0 mn] [_ _ rt] d0.
+  have rt0 y : 0 < y -> 0 < root y by case/rt.
+  have rtK y : 0 < y -> root y ^+ n = y by case/rt.
+  split=> [A||]; first exact: set_release_ge0.
+    suff /andP[/ltW] : 0 < set_silence u v c k kbar m n root delta q < 1 by [].
+    exact: set_silence_in.
+  exact: set_release_sum.
+- case=> -> y1 d0 k0 kK;
+  have in01 n : 0 <= soft_chance r y delta n <= 1 by case: (soft_in r1 y1 d0 n).
+  have /andP[p0 p1] := in01 (steps c k q).
+  split=> [A||]; first by rewrite /best_set; case: ifP.
+    by rewrite /best_silence subr_ge0.
+  exact: best_set_sum.
+- case=> -[u1 v1 _] k0 kI; have [ge0 sum1] := everybody_law u1 v1 kI q.
+  by split=> //; rewrite addr0.
+Qed.
+
+Theorem set_margin_law r s q : budget r s -> is_law (set_margin s q).
+Proof.
+move=> b; apply: cascade_law; elim: s r b => //= a s IH r [ok b].
+have [_ r1] : spent factor (a :: s) = r /\ 1 <= r by apply: budget_spent.
+by have [? ? ?] := fits_law q r1 ok; split=> //; apply: IH b.
+Qed.
+
+(* Lemma 3, lemma 5 and the closed universe, for a stage at e^epsilon_j = r. *)
+Lemma fits_close r a q q' : 1 <= r -> fits r a -> drift c q q' ->
+  close (released q a) (released q' a) r (loss a) /\ nothing q a <= factor a * nothing q' a.
+Proof.
+move=> r1; case: a => /= [k kbar m n root u v rho delta|k r' y delta|k u v].
+- case=> -[u1 v1 e] [k0 kk kK] [m0 mn] [rho1 rhoE rt] d0 nb.
+  have rt0 y : 0 < y -> 0 < root y by case/rt.
+  have rtK y : 0 < y -> root y ^+ n = y by case/rt.
+  have rho_eps : rho ^+ n = (u * v) ^ c by rewrite e.
+  rewrite -rhoE; exact: set_stage_private.
+- by case=> -> y1 d0 k0 kK nb; apply: best_set_stage.
+- by case=> -[u1 v1 <-] k0 kI nb; rewrite mulr0; split=> //; apply: everybody_private.
+Qed.
+
+Lemma budget_sound r s q q' : budget r s -> drift c q q' ->
+  sound (released q) (released q') (nothing q) (nothing q') factor loss s.
+Proof.
+move=> b nb; elim: s r b => //= a s IH r [ok b].
+have [e r1] : spent factor (a :: s) = r /\ 1 <= r by apply: budget_spent.
+have [cl si] := fits_close r1 ok nb; rewrite /= in e; rewrite e.
+have [ge0 n0 sum1] := fits_law q r1 ok; have [ge0' n0' _] := fits_law q' r1 ok.
+have l0 : 0 <= loss a.
+  by case: (a) ok => /= [k kbar m n root u v rho d []|k r' y d []|] //; move=> *; apply: ltW.
+split=> //; last exact: IH b; last by rewrite (factor_ge1 ok).
+by split=> //; rewrite n0 -sum1 ler_addr sumr_ge0.
+Qed.
+
+(* "Statement. A cascade is (epsilon, delta)-differentially private, in a closed or an open
+   universe, and so is its set together with the number of the stage that gave it." delta is the sum
+   of delta_j. *)
+Theorem set_margin_private r s : budget r s ->
+  private (@drift I c) (set_margin s) r (losses loss s).
+Proof.
+move=> b q q' nb; have [<- _] := budget_spent b.
+by apply: cascade_close; apply: budget_sound b nb.
+Qed.
+
+End SetMargin.

@@ -65,6 +65,7 @@ def shown(text: str) -> str:
 GIVEN = {
     "Exact": "Number",
     "Whole": "int",
+    "OptionalExact": "Number | None",
     "OptionalWhole": "int | None",
     "Relation": "str",
     "Shares": "Sequence[Number]",

@@ -167,7 +167,7 @@ def _formal(name: str) -> str:
         raise LookupError(f"{name}: no such file")
     bare = re.sub(r"\(\*.*?\*\)", "", text, flags=re.DOTALL)
     found = re.search(
-        rf"^(?:Definition|Fixpoint) {definition}\b.*?\.$", bare, re.MULTILINE | re.DOTALL
+        rf"^(?:Definition|Fixpoint|Inductive) {definition}\b.*?\.$", bare, re.MULTILINE | re.DOTALL
     )
     if found is None:
         raise LookupError(f"{name}: not found")

@@ -169,7 +169,7 @@ def epsilon_of_rho(rho: Number, delta: Number) -> Fraction:
     if not total:
         return total
     with precision(START):
-        wide = ball(total) + 2 * (ball(total) * -ball(slack).log()).sqrt()
+        wide = ball(total) + 2 * (ball(total) * _minus_log(slack)).sqrt()
         if total > _MOST:  # where the order could not be chosen in floats
             return _round_up(wide)
         # A round of range 1 has ρ = 1/8: so many of them, a fraction too, have this one.
@@ -197,15 +197,18 @@ def largest_rho(epsilon: Number, delta: Number) -> Fraction:
     """
     total, slack = positive("epsilon", epsilon), open_probability("delta", delta, _SLACK)
     with precision(START):
-        log = -ball(slack).log()
-        # Where ρ + 2√(ρ·ln(1/δ)) is epsilon: never too large, and at most a few times too small.
-        start = (ball(total) / ((log + ball(total)).sqrt() + log.sqrt())) ** 2
-        unit = _round_down(start) / _FINE
+        log = _minus_log(slack)
+        # Where ρ + 2√(ρ·ln(1/δ)) is epsilon: never too large.
+        start = _round_down((ball(total) / ((log + ball(total)).sqrt() + log.sqrt())) ** 2)
+    low = _FINE - (_FINE >> 20)  # so that rounding up the cost of ρ does not matter
+    # Where epsilon is much less than delta, that is far too small: δ² has an epsilon of 0.
+    if slack**2 > start and epsilon_of_rho(slack**2, slack) <= total:
+        start, low = slack**2, _FINE
+    unit = start / _FINE
 
     def affordable(steps: int) -> bool:
         return epsilon_of_rho(steps * unit, slack) <= total
 
-    low = _FINE - (_FINE >> 20)  # so that rounding up the cost of ρ does not matter
     high = 2 * _FINE
     while affordable(high):  # ends: the cost grows with ρ beyond all bounds
         low, high = high, 2 * high
@@ -213,6 +216,11 @@ def largest_rho(epsilon: Number, delta: Number) -> Fraction:
         middle = (low + high) // 2
         low, high = (middle, high) if affordable(middle) else (low, middle)
     return low * unit
+
+
+def _minus_log(delta: Fraction) -> arb:
+    """ln(1/δ), a ball above 0 even where δ is almost 1."""
+    return -ball(delta).log() if 2 * delta <= 1 else -ball(delta - 1).log1p()
 
 
 def _round_up(cost: arb) -> Fraction:

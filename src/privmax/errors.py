@@ -4,6 +4,7 @@
     ├── ParameterError   an option is missing, malformed or out of bounds (also a ValueError)
     │   └── ConditionError     it is `where`
     ├── DataError        the scores themselves cannot be used               (also a ValueError)
+    │   └── WorkError          they would take too much work
     ├── EngineError      the engine that holds the data failed; nothing was released
     │   └── UnsupportedError   it does not offer an operation that is needed
     ├── AnswerError      an answer was drawn but could not be named or recorded; nothing released
@@ -308,6 +309,8 @@ def shorten(value: object) -> str:
         text = repr(value)
     except ValueError:  # Python does not write out integers of thousands of digits
         return "a number of thousands of digits"
+    except RecursionError:
+        return f"<{type(value).__name__}>"
     if len(text) <= _SHOWN:
         return text
     return repr(f"{value[:_SHOWN]}…") if isinstance(value, str) else f"{text[:_SHOWN]}…"

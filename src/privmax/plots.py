@@ -51,6 +51,9 @@ most.
 LONGEST = 24
 """Characters of a name in the legend."""
 
+FEW_CELLS = 12
+"""So many cells of a table are drawn as bars, with their names."""
+
 SHORTEST = timedelta(seconds=10)
 """What a time axis shows at least: the history of a new ledger is a moment."""
 
@@ -295,6 +298,32 @@ def spending(events: Iterable[Event], *, title: str) -> Figure:
     return figure
 
 
+def shapes(
+    functions: Mapping[str, Sequence[Mapping[str, Any]]], *, label: str, most: int = 6
+) -> Figure:
+    """What the columns of an additive model add to the log-odds of a label, those that move them
+    most first.
+
+    Args:
+        functions: `shape_functions_` of a `PrivateGAM`.
+        label: The label that they are the log-odds of.
+        most: How many are drawn.
+    """
+    ranked = sorted(functions.items(), key=lambda one: -_swing_of(one[1]))[:most]
+    title = f"What adds to the log-odds of {label}"
+    with _style():
+        rows = max(-(-len(ranked) // 2), 1)
+        figure = Figure(figsize=(8, 0.6 + 2.4 * rows), layout="constrained")
+        panels = figure.subplots(rows, 2, squeeze=False).ravel()
+        for axes, (name, entries) in zip(panels, ranked, strict=False):
+            _shape(axes, name, entries)
+        for axes in panels[len(ranked) :]:
+            axes.set_visible(False)
+        figure.suptitle(title, x=0.01, ha="left")
+        figure.set_label(title)
+    return figure
+
+
 def svg(figure: Figure) -> str:
     """The figure as an `svg` element to be put into a page, the same text each time.
 
@@ -435,6 +464,40 @@ def _absent(rows: Iterable[Row]) -> list[str]:
             reason = "No lead is enough for" if row.lacks is None else f"Needs {row.lacks}"
             reasons.setdefault(reason, []).append(row.name)
     return [f"{reason}: {', '.join(names)}." for reason, names in reasons.items()]
+
+
+def _swing_of(entries: Sequence[Mapping[str, Any]]) -> float:
+    """How far apart the least and the most of a table are."""
+    values = [float(entry["log_odds"]) for entry in entries]
+    return max(values) - min(values)
+
+
+def _shape(axes: Axes, name: str, entries: Sequence[Mapping[str, Any]]) -> None:
+    """One table: a bar for each cell where they are few, else a line over all of them."""
+    axes.set_title(_shorten(name, 40), loc="left", size=9)
+    axes.spines[["top", "right"]].set_visible(False)
+    of_two = " × " in name
+    if of_two:  # those that say most, of many
+        entries = sorted(entries, key=lambda entry: -abs(entry["log_odds"]))[: FEW_CELLS // 2]
+    told = [_shorten(str(entry["cell"]), 2 * LONGEST if of_two else LONGEST) for entry in entries]
+    values = [float(entry["log_odds"]) for entry in entries]
+    places = range(len(values))
+    if len(values) <= FEW_CELLS:
+        axes.barh(places, values, color=[CHOSEN if one >= 0 else LIMIT for one in values])
+        axes.set_yticks(places, told, size=6 if of_two else 7)
+        axes.invert_yaxis()
+        axes.axvline(0, color=BUDGET, linewidth=0.8)
+        return
+    axes.step(places, values, where="mid", color=CHOSEN)
+    axes.axhline(0, color=BUDGET, linewidth=0.8)
+    axes.set_xticks([0, len(values) - 1], [told[0], told[-1]], size=7)
+    first, last = axes.get_xticklabels()
+    first.set_horizontalalignment("left")
+    last.set_horizontalalignment("right")
+
+
+def _shorten(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def _drawable(number: int) -> float:

@@ -777,8 +777,10 @@ def test_features_choose_among_the_columns_of_a_schema(declared, tmp_path):
     [
         ("[age]\nlow = 1\n", "age.high"),
         ("[card]\nvalues = [1]\n", "it declares the label, card"),
-        ("[salary]\nlow = 0\nhigh = 1\n", "no such column"),
+        ("[salary]\nlow = 0\nhigh = 1\n", "--schema salary: the file has no such column"),
         ("age", "not valid TOML"),
+        ('["\\u001b[31m"]\nlow = 0\n', r"Error: \x1b[31m.high"),
+        ("age = " + "[" * 100_000, "nested too deep"),
     ],
 )
 def test_schemas_that_cannot_be_used(text, message, tmp_path):
@@ -789,6 +791,28 @@ def test_schemas_that_cannot_be_used(text, message, tmp_path):
     assert result.exit_code == 2
     assert message in result.output
     assert not any(secret in result.output for secret in SECRETS)
+
+
+def test_names_and_values_of_a_schema_command_no_terminal(tmp_path):
+    file, schema = tmp_path / "rows.csv", tmp_path / "schema.json"
+    name, value = "wo\x1b[31mrk\u202e", "Pri\x1b]0;vate\x07"
+    rows = "".join(f"{value},yes\n?,no\n" for _ in range(300))
+    file.write_text(f"{name},card\n{rows}", encoding="utf-8")
+    schema.write_text(json.dumps({name: {"values": [value]}}))
+    result = privmax(file, "--schema", schema, *WITH_SCHEMA)
+    assert result.stdout.splitlines()[0].endswith(
+        r"card = yes if wo\x1b[31mrk\u202e = Pri\x1b]0;vate\x07, else no"
+    )
+
+
+def test_another_schema_is_another_request(declared, tmp_path):
+    file, path = tmp_path / "rows.csv", tmp_path / "budget.db"
+    file.write_text(text_of("id,age,work,card", members()), encoding="utf-8")
+    Ledger.create(path, budget=Privacy(50)).close()
+    asked = (file, "--schema", declared, *WITH_SCHEMA, "--ledger", path, "--request", "first")
+    assert privmax(*asked).exit_code == 0
+    declared.write_text(SCHEMA.replace("Gov", "Govt"), encoding="utf-8")
+    assert "with a different question (options.hypotheses)" in privmax(*asked).output
 
 
 def test_a_strict_ledger_takes_a_schema_without_features(declared, tmp_path):

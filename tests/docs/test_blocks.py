@@ -54,6 +54,7 @@ PATH = "tests/unit/test_imports.py::test_the_page_shows_the_path_that_is_taken"
 TEAM = "tests/engines/test_team.py::team"
 WALK = "tests/docs/test_walks.py::test_a_page_works_from_top_to_bottom"
 INSTALL = "tests/docs/test_install.py::test_a_wheel_is_built_and_installed_by_the_commands_shown"
+EXPLORE = "tests/explore/test_docs.py::test_the_page_works_from_top_to_bottom"
 PEERS = "tests/docs/test_side_by_side.py::test_the_blocks_of_a_peer_run"
 
 RUN_BY = {
@@ -124,6 +125,9 @@ RUN_BY = {
     ("docs/howto/team.md", "python ada"): [TEAM],
     ("docs/howto/team.md", "sql"): [TEAM],
     ("docs/howto/team.md", "sql owner"): [TEAM],
+    ("docs/explore.md", "console"): [EXPLORE],
+    ("docs/explore.md", "console explore"): [EXPLORE],
+    ("docs/explore.md", "toml data.toml"): [EXPLORE],
     ("docs/paper.md", "sh"): [BENCHMARKS],
     ("docs/learning-results.md", "sh"): [BENCHMARKS],
     ("docs/markers-results.md", "sh"): [BENCHMARKS],

@@ -1,10 +1,12 @@
 """What can be said of formal/ without Coq: nothing is left without a proof, and the page names
-every theorem. Coq itself runs in `./dev formal`.
+every theorem. Coq itself runs in `./dev formal`; here it sees broken variants of a small project,
+each of which the check must refuse.
 """
 
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -26,29 +28,177 @@ def test_nothing_is_stated_without_a_proof():
     assert formal.shortcuts() == []
 
 
-def test_an_admitted_lemma_is_found(tmp_path, monkeypatch):
-    monkeypatch.setattr(formal, "FORMAL", tmp_path)
-    (tmp_path / "_CoqProject").write_text("A.v\n", encoding="utf-8")
-    (tmp_path / "A.v").write_text("(* Admitted *)\nLemma a : 1 = 2.\nAdmitted.\n", encoding="utf-8")
-    assert formal.shortcuts() == ["A.v: Admitted"]
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A small project that passes: two files, the second of which uses the first."""
+    folder = tmp_path / "formal"
+    folder.mkdir()
+    (folder / "_CoqProject").write_text("First.v\nSecond.v\n", encoding="utf-8")
+    (folder / "First.v").write_text(FIRST, encoding="utf-8")
+    (folder / "Second.v").write_text(SECOND, encoding="utf-8")
+    monkeypatch.setattr(formal, "FORMAL", folder)
+    monkeypatch.setattr(formal, "missing", list)
+    return folder
 
 
-def test_every_file_is_checked():
-    assert sorted(path.name for path in formal.files()) == sorted(
-        path.name for path in formal.FORMAL.glob("*.v")
+FIRST = """(* Admitted *)
+Definition double (n : nat) := n + n.
+Lemma helper (n : nat) : double n = n + n.
+Proof. reflexivity. Qed.
+"""
+
+SECOND = """From Privmax Require Import First.
+Theorem main_theorem (n : nat) : double n = n + n.
+Proof. exact (helper n). Qed.
+"""
+
+
+def change(folder, file, old, new):
+    path = folder / file
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "found"),
+    [
+        ("First.v", "Proof. reflexivity. Qed.", "Admitted.", "First.v: Admitted"),
+        ("First.v", "Lemma helper", "Axiom free : False.\nLemma helper", "First.v: Axiom"),
+        ("First.v", "Lemma helper", "Parameter f : nat.\nLemma helper", "First.v: Parameter"),
+        (
+            "First.v",
+            "Lemma helper",
+            "Unset Guard Checking.\nLemma helper",
+            "First.v: Unset Guard Checking",
+        ),
+        ("_CoqProject", "First.v\n", "", "First.v: it is not in _CoqProject, so nothing checks it"),
+        ("Second.v", "Theorem", "Definition double := 0.\nTheorem", "double: it is defined twice"),
+    ],
+)
+def test_a_shortcut_is_found_without_coq(project, capsys, file, old, new, found):
+    change(project, file, old, new)
+    assert formal.shortcuts() == [found]
+    assert formal.main([]) == 1
+    assert found in capsys.readouterr().out
+
+
+def test_a_theorem_is_found_however_it_is_written(project):
+    change(project, "Second.v", "Theorem", "  #[local] Theorem")
+    assert formal.theorems() == {"main_theorem": ("Second.v", 2)}
+
+
+needs_coq = pytest.mark.skipif(shutil.which("coqc") is None, reason="Coq is not installed")
+
+
+@needs_coq
+def test_the_small_project_passes(project, capsys):
+    assert formal.main(["--update"]) == 0
+    assert formal.main([]) == 0
+    assert (project / "assumptions.txt").read_text(encoding="utf-8") == (
+        "main_theorem\nClosed under the global context\n"
     )
+    assert "forall n : nat, double n = n + n" in (project / "statements.txt").read_text("utf-8")
+
+
+SAME = "double n = n + n"
+
+
+@needs_coq
+@pytest.mark.parametrize(
+    ("changes", "shown"),
+    [
+        # an assumption that no forbidden word gives away: a variable outside of a section
+        (
+            [
+                ("Theorem", f"Variable given : forall n, {SAME}.\nTheorem"),
+                ("helper n", "given n"),
+            ],
+            "+Axioms:",
+        ),
+        # a lemma without a proof, hidden from the search for words
+        (
+            [
+                ("Theorem", f'Lemma given n : {SAME}.\nidtac "(*". Admitted.\nTheorem'),
+                ("exact (helper n)", 'idtac "*)". exact (given n)'),
+            ],
+            "+Axioms:",
+        ),
+        ([("main_theorem", "another_name")], "+another_name"),
+        ([("Theorem", "Lemma")], "-main_theorem"),
+        # a weaker statement under the same name
+        (
+            [(f"{SAME}.", f"{SAME} \\/ True."), ("exact", "left; exact")],
+            f"+     : forall n : nat, {SAME} \\/",
+        ),
+        # a hypothesis that was not there
+        ([("(n : nat) :", "(n : nat) (none : n <> n) :")], "n <> n"),
+    ],
+)
+def test_coq_shows_what_words_do_not(project, capsys, changes, shown):
+    assert formal.main(["--update"]) == 0
+    for old, new in changes:
+        change(project, "Second.v", old, new)
+    assert formal.shortcuts() == []
+    assert formal.main([]) == 1
+    assert shown in capsys.readouterr().out
+
+
+@needs_coq
+@pytest.mark.parametrize("broken", ["double n = n.", "double n = n + n + n."])
+def test_a_false_theorem_is_refused(project, broken):
+    change(project, "Second.v", "double n = n + n.", broken)
+    with pytest.raises(SystemExit, match=r"Second\.v was refused"):
+        formal.main([])
 
 
 def test_every_theorem_assumes_nothing():
-    lines = formal.EXPECTED.read_text(encoding="utf-8").splitlines()
+    lines = (formal.FORMAL / formal.ASSUMPTIONS).read_text(encoding="utf-8").splitlines()
     assert lines[::2] == list(formal.theorems())
     assert set(lines[1::2]) == {"Closed under the global context"}
 
 
+def test_every_theorem_has_its_statement_on_record():
+    text = (formal.FORMAL / formal.STATEMENTS).read_text(encoding="utf-8")
+    assert re.findall(r"^@?(\w+)$", text, re.MULTILINE) == list(formal.theorems())
+
+
+def test_the_statement_of_every_mechanism_has_an_example():
+    text = (formal.FORMAL / "Examples.v").read_text(encoding="utf-8")
+    for name in HEADLINES:
+        assert name in formal.theorems()
+        assert re.search(rf"apply: \(?(?:proj1 \()?@?{name}\b", text), name
+
+
+HEADLINES = (
+    "exponential_replace",
+    "exponential_add_remove",
+    "basic_composition",
+    "restricted_exponential_close",
+    "limited_domain_private",
+    "limited_domain_growth",
+    "limited_domain_clipped_private",
+    "nested_margin_private",
+    "nested_margin_growth_private",
+    "noisy_maximum_add_remove",
+    "above_threshold_laplace",
+    "large_margin_private",
+    "large_margin_open_private",
+    "gap_test_private",
+    "gap_test_competes",
+    "set_margin_private",
+)
+
+
 def test_the_page_names_every_theorem_in_its_file():
-    rows = re.findall(r"^\| (`.*?`) \| (\w+) \|", PAGE.split("## Not checked")[0], re.MULTILINE)
-    named = {name: file for names, file in rows for name in re.findall(r"`(\w+)`", names)}
+    checked, empty = PAGE.split("## Not checked")[0].split("## Not empty")
     there = {name: Path(file).stem for name, (file, _) in formal.theorems().items()}
+    named = {}
+    for names, file in re.findall(r"^\| (`.*?`) \| (\w+) \|", checked, re.MULTILINE):
+        for name in re.findall(r"`(\w+)`", names):
+            named[name] = there.get(name) if file == "various" else file
+    for names in re.findall(r"^\| (`.*?`) \|", empty, re.MULTILINE):
+        named |= dict.fromkeys(re.findall(r"`(\w+)`", names), "Examples")
     assert named == there
 
 
@@ -60,7 +210,8 @@ def test_what_is_missing_is_called_by_its_name(monkeypatch, capsys):
 
 def test_a_change_of_the_assumptions_is_refused(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(formal, "missing", list)
-    monkeypatch.setattr(formal, "check", lambda folder: "theorem\nAxioms:\nbad : False\n")
+    answers = {formal.ASSUMPTIONS: "theorem\nAxioms:\nbad : False\n"}
+    monkeypatch.setattr(formal, "check", lambda folder: answers)
     assert formal.main([]) == 1
     assert "+bad : False" in capsys.readouterr().out
 

@@ -22,7 +22,10 @@ from privmax.errors import BudgetError, LedgerError
 from privmax.ledger import Fault, Ledger, Price
 from privmax.ledger.events import Row, canonical, price_json, privacy_of, seal
 from privmax.ledger.postgres import PostgresStore, _place
+from privmax.ledger.postgres_schema import CHECKS
+from privmax.ledger.replay import after, totals_of
 from privmax.ledger.rows import COLUMNS, Rows
+from privmax.ledger.rules import RULES
 from privmax.privacy import Privacy
 
 TENTH = Price(Privacy("1/10"))
@@ -886,6 +889,46 @@ def test_the_database_counts_rhos(url, other, body, change):
         ]
 
 
+def without_route(state):
+    del state["route"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        without_route,
+        lambda state: state.update(route="sum"),
+        lambda state: state.update(tally="1/200"),
+        lambda state: state.update(tally="05/200"),
+        lambda state: state.update(slack="1/2"),
+    ],
+    ids=["no route", "another route", "less", "another text", "another slack"],
+)
+@pytest.mark.parametrize("part", ["whole", "account"])
+@pytest.mark.parametrize("kind", ["reserved", "released"])
+def test_what_comes_after_a_rho_keeps_its_sums(url, other, change, part, kind):
+    with Ledger.create(url, "gauss", budget=Privacy(9, "1e-5"), rule="zcdp") as ledger:
+        ledger.open_account("ann", Privacy(9, "1e-5"))
+        ledger.charge(RHO, {}, request="open", account="ann")
+        text = other.execute("SELECT totals FROM privmax_events ORDER BY seq DESC LIMIT 1")
+        body = {"price": price_json(TENTH), "what": {}} if kind == "reserved" else {"answer": 1}
+        right = after(RULES["zcdp"], kind, body, totals_of(text.fetchone()[0])).as_json()
+
+        def replace(totals):
+            totals.update(json.loads(json.dumps(right)))
+
+        def falsify(totals):
+            replace(totals)
+            change(totals[part]["state"])
+
+        event = {"ledger": "gauss", "kind": kind, "body": body, "account": "ann"}
+        event["request"] = "forged" if kind == "reserved" else "open"
+        with pytest.raises(psycopg.errors.RaiseException, match="totals"):
+            forged(other, change=falsify, **event)
+        forged(other, change=replace, **event)
+        assert ledger.verify() == []
+
+
 @pytest.mark.parametrize("rule", ["basic", "zcdp", "pld"])
 def test_the_database_adds_rhos_as_privmax_does(url, rule):
     with Ledger.create(url, f"rhos {rule}", budget=Privacy(60, "1/2"), rule=rule) as ledger:
@@ -905,6 +948,42 @@ def test_functions_of_an_earlier_version_are_replaced_by_their_owner(url, other)
         other.execute("DROP FUNCTION privmax_states_rho")  # as there was none
     with Ledger(url, "gauss") as ledger:
         ledger.charge(RHO, {})
+        assert ledger.verify() == []
+
+
+def test_functions_of_an_earlier_version_are_named_to_others(url, other, analyst_role):
+    """Who does not own the tables cannot replace them: a rho is refused, all else goes on."""
+    Ledger.create(url, "gauss", budget=Privacy(9, "1e-5"), rule="zcdp").close()
+    older = CHECKS.replace("privmax_states_rho(old->'state', price)", "false")
+    other.execute(f"{older}; DROP FUNCTION privmax_states_rho")
+    role = sql.Identifier(analyst_role)
+    other.execute(sql.SQL("GRANT SELECT ON privmax_events, privmax_ledgers TO {}").format(role))
+    other.execute(sql.SQL(FUNCTIONS).format(role))
+    where = re.sub("//[^@]*@", f"//{analyst_role}@", url)
+    with Ledger(where, "gauss") as ledger:
+        refused("functions are those of an earlier privmax", lambda: ledger.charge(RHO, {}))
+        ledger.charge(TENTH, {}).record(1)
+        with Ledger(url, "gauss") as owner:
+            owner.charge(RHO, {})
+        ledger.charge(RHO, {}).record(1)
+        assert ledger.verify() == []
+    with Ledger(where, "gauss") as ledger:
+        assert ledger.charge(RHO, {}).record(1) == 1
+
+
+@pytest.mark.parametrize("rule", ["basic", "zcdp"])
+@pytest.mark.parametrize("name", ["epsilon", "delta", "rho"])
+def test_the_database_refuses_numbers_that_are_too_long_to_be_read(url, other, rule, name):
+    """Somebody with the rights of an analyst would stop the ledger with one."""
+    long = f"0/{'9' * 4301}"
+    with Ledger.create(url, "long", budget=Privacy(9, "1e-5"), rule=rule) as ledger:
+        ledger.charge(Price(Privacy(0), rho=Fraction(0)), {})
+        body = {"price": {**price_json(Price(Privacy(0), rho=Fraction(0))), name: long}, "what": {}}
+        with pytest.raises(psycopg.errors.RaiseException, match="totals follow from those before"):
+            forged(other, ledger="long", body=body)
+        body["price"][name] = f"0/{'9' * 4300}"
+        forged(other, ledger="long", body=body, request="not too long")
+        ledger.charge(TENTH, {})
         assert ledger.verify() == []
 
 

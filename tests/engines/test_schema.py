@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -20,6 +21,40 @@ NUMBERS = [
 ]
 TEXTS = ["0.3", " 0.3", "0.3\t", ".5", "5.", "+1e-1", "1e99", "1e400", "1_0", "nan", "inf", "٣"]
 TEXTS += ["?", " ? ", "", "  ", None, "x", "Private", "private", "Private ", "1", "1.0", "0x1"]
+TEXTS += [
+    " \t Private\t \t",
+    "\t \x0bPrivate",
+    "\xa0Private",
+    "\x85Private\x85",
+    "PRIVATE",
+    "Privaté",
+]
+TEXTS += [
+    "f",
+    "five",
+    "1f",
+    "1\x85",
+    "1\u2028",
+    "1\n2",
+    "1\x1e",
+    "-0",
+    "0",
+    "0." + "3" * 100,
+    "1" * 101,
+]
+TEXTS += [
+    "cafe\u0301",
+    "café",
+    "+.5",
+    ".",
+    "1e",
+    "1e5.5",
+    "-.5e-1",
+    "E1",
+    "9007199254740993",
+    "a\\b",
+    "a'b",
+]
 WHOLES = [0, 1, 2, 3, -1, 2**53 - 1, 2**53 + 1, None, -(2**62)]
 
 
@@ -37,6 +72,11 @@ SCHEMAS = [
     {"number": Category([0, 2, "3"], missing=True), "whole": Category([1, 2**53 - 1], missing=2)},
     {"text": Category(["Private", 1, "x"]), "whole": Category([3, "1"])},
     {"text": Category(["Private", 1, "x"], missing=["?", "0.3"]), "yes": Category([True])},
+    {"text": Category(["f", "five", "café", "-0", "0", "a\\b", "a'b"], missing="E1")},
+    {
+        "whole": Category([str(2**53), str(2**53 + 1), -1]),
+        "number": Category(["-0"], missing=0.999),
+    },
     {"yes": Number(0, 1, cells=2, missing=True), "text": Number(0, 10, scale="log", missing=True)},
 ]
 
@@ -84,3 +124,42 @@ def _frame(data):
     import pandas as pd
 
     return pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in data.items()})
+
+
+COLLATIONS = {
+    "duckdb": "VARCHAR COLLATE NOCASE",
+    "sqlite": "TEXT COLLATE NOCASE",
+    "mariadb": "TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci",
+}
+
+
+@pytest.mark.parametrize("engine", list(COLLATIONS), scope="session")
+def test_a_collation_calls_no_two_texts_equal(connection, engine):
+    quote, hole = ("`", "%s") if engine == "mariadb" else ('"', "?")
+    table = f"{quote}people{quote}"
+    texts = ["Private", "private", "Privaté", " PRIVATE", "?"]
+    with connection.begin() if engine != "duckdb" else nullcontext(connection.con) as cursor:
+        cursor.execute(f"CREATE TABLE {table} (work {COLLATIONS[engine]})")
+        cursor.executemany(f"INSERT INTO {table} VALUES ({hole})", [[text] for text in texts])
+    people = connection.table("people")
+    try:
+        for work in (Category(["Private"], missing="?"), Number(0, 1, missing="private")):
+            (cell,) = Schema(work=work).expressions(people)
+            found = people.select(cell=cell).to_pyarrow()["cell"].to_pylist()
+            assert sorted(found) == sorted(work.codes(texts).tolist())
+    finally:
+        connection.drop_table("people")
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], scope="session")
+def test_bytes_in_a_column_of_text_are_no_reason_to_fail(connection, engine):
+    with connection.begin() as cursor:
+        cursor.execute("CREATE TABLE people (age TEXT)")
+        cursor.execute("INSERT INTO people VALUES ('3'), (x'ff'), (CAST(x'ff' AS TEXT)), (NULL)")
+    people = connection.table("people")
+    for age, expected in [
+        (Number(0, 10, cells=2, missing=True), [1, 0, 0, 0]),
+        (Category([3], missing=True), [1, 2, 2, 0]),
+    ]:
+        (cell,) = Schema(age=age).expressions(people)
+        assert people.select(cell=cell).to_pyarrow()["cell"].to_pylist() == expected

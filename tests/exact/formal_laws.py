@@ -7,7 +7,8 @@ fractions, so that nothing is rounded, or balls. `t` is exp(ε/c). Nothing of pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from math import comb, prod
 from typing import Any
@@ -81,14 +82,53 @@ def limited_domain_clipped(
 def nested_margin(
     t: Numeral, c: int, ranks: Sequence[int], deltas: Sequence[Numeral], rho: Numeral, q: Scores
 ) -> dict[int | None, Numeral]:
-    """NestedMargin.v: nested_guard, N, offer, nested."""
-    totals = []
+    """NestedMargin.v: nested_guard, nested."""
+    guards = [
+        _ring_guard(t, c, size, size, ranks[-1], delta, rho, q)
+        for size, delta in zip(ranks, deltas, strict=True)
+    ]
+    return _nested(t, ranks, guards, q)
+
+
+def nested_margin_growth(
+    t: Numeral,
+    c: int,
+    ranks: Sequence[int],
+    deltas: Sequence[Numeral],
+    rho: Numeral,
+    *,
+    width: int,
+    slips: int,
+    q: Scores,
+) -> dict[int | None, Numeral]:
+    """NestedMargin.v: growth_guard, nested; the scores are clipped below the best."""
+    clipped = clip(width, 0, q)
+    guards = []
     for size, delta in zip(ranks, deltas, strict=True):
-        g = 0 * t
+        g = _ring_guard(t, c, size, min(size, slips), ranks[-1], delta, rho, clipped)
         if size < len(q):
-            parts = size * t**c / delta, (ranks[-1] - size) / rho
-            g = (parts[1] if parts[0] < parts[1] else parts[0]) * t ** stat(q, size)
-        totals.append(sum((t ** q[i] for i in top(q, size)), g))
+            g += size / delta * t**c * t ** (stat(q, 0) - width)
+        guards.append(g)
+    return _nested(t, ranks, guards, clipped)
+
+
+def _ring_guard(
+    t: Numeral, c: int, size: int, n: int, last: int, delta: Numeral, rho: Numeral, q: Scores
+) -> Numeral:
+    """NestedMargin.v: ring_guard."""
+    if size >= len(q):
+        return 0 * t
+    parts = n * t**c / delta, (last - size) / rho
+    return (parts[1] if parts[0] < parts[1] else parts[0]) * t ** stat(q, size)
+
+
+def _nested(
+    t: Numeral, ranks: Sequence[int], guards: Sequence[Numeral], q: Scores
+) -> dict[int | None, Numeral]:
+    """NestedMargin.v: N, offer, nested."""
+    totals = [
+        sum((t ** q[i] for i in top(q, size)), g) for size, g in zip(ranks, guards, strict=True)
+    ]
     offers: dict[int | None, Numeral] = {}
     for i in top(q, ranks[-1]):
         held = [n for size, n in zip(ranks, totals, strict=True) if i in top(q, size)]
@@ -168,3 +208,108 @@ def bound(u: Numeral, v: Numeral, c: int, k: int, width: int, q: Scores) -> Nume
     best = v ** -(stat(q, k - 1) - c)
     others = (comb(width - h - 1, k - h) * v ** -stat(q, h) for h in range(k))
     return u ** (stat(q, width) + c) * sum(others, best)
+
+
+@dataclass(frozen=True)
+class Draw:
+    """SetMargin.v: a stage with k < width < K; `silence` is y ↦ root y ^ m, that is Y^(m/n)."""
+
+    k: int
+    width: int
+    x: Numeral
+    silence: Callable[[Numeral], Numeral]
+    u: Numeral
+    v: Numeral
+    delta: Numeral
+
+
+@dataclass(frozen=True)
+class Test:
+    """SetMargin.v: the best set or nothing."""
+
+    k: int
+    r: Numeral
+    y: Numeral
+    delta: Numeral
+
+
+@dataclass(frozen=True)
+class Whole:
+    """SetMargin.v: everybody takes part."""
+
+    k: int
+    u: Numeral
+    v: Numeral
+
+
+Stages = Sequence[Draw | Test | Whole]
+Cascade = dict[tuple[int, frozenset[int]] | None, Numeral]
+
+
+def set_margin(stages: Stages, c: int, q: Scores) -> Cascade:
+    """SetMargin.v: set_margin, cascade; the number of the stage and its set, or None: nothing."""
+    law: Cascade = {}
+    reach: Numeral = 1
+    for place, stage in enumerate(stages):
+        nothing = 1
+        for chosen, share in released(stage, c, q):
+            if chosen is None:
+                nothing = share
+            else:
+                law[place, chosen] = reach * share
+        reach = reach * nothing
+    law[None] = reach
+    return law
+
+
+def released(
+    stage: Draw | Test | Whole, c: int, q: Scores
+) -> Iterator[tuple[frozenset[int] | None, Numeral]]:
+    """SetMargin.v: released, nothing (None); and set_guard, soft, silence, best_set, everybody."""
+    if isinstance(stage, Test):
+        chance_ = soft_chance(stage.r, stage.y, stage.delta, steps(c, stage.k, q))
+        yield frozenset(top(q, stage.k)), chance_
+        yield None, 1 - chance_
+        return
+    width = stage.width if isinstance(stage, Draw) else len(q)
+    weights = {one: _safe_weight(stage.u, stage.v, q, one) for one in choices(stage.k, width, q)}
+    total = sum(weights.values(), 0 * stage.u)
+    silent = 0 * stage.u
+    if isinstance(stage, Draw):
+        g = stage.x / stage.delta * bound(stage.u, stage.v, c, stage.k, width, q)
+        silent = stage.silence(g / (g + total))
+    for one, weight in weights.items():
+        yield one, (1 - silent) * (weight / total)
+    yield None, silent
+
+
+def _safe_weight(u: Numeral, v: Numeral, q: Scores, chosen: frozenset[int]) -> Numeral:
+    """The weight of the only set there is does not matter: nobody is outside of it."""
+    return u**0 if len(chosen) == len(q) else set_weight(u, v, q, chosen)
+
+
+def large_margin(
+    w: Numeral,
+    thresholds: Sequence[int],
+    q: Scores,
+    *,
+    shared: Sequence[int],
+    noise: Sequence[int],
+) -> list[Numeral]:
+    """LargeMargin.v: large_margin without m and l, in a closed universe.
+
+    `w` is e^(ε/12), `thresholds` are T_1 … T_(K−1). The sums over the noise of the best score and
+    the shared noise run over `noise` and `shared`.
+    """
+    n = len(q) - 1
+    law = [0 * w] * len(q)
+    for x in noise:
+        excess = [stat(q, 0) + x - stat(q, r + 1) - thresholds[r] for r in range(n)]
+        for answer in range(n + 1):
+            found = laplace(w**-4, x) * sum(
+                laplace(w**-2, g) * stops(lambda k: laplace_cdf(1 / w, k), excess, g, answer)
+                for g in shared
+            )
+            for i, share in restricted(w**2, answer + 1, q).items():
+                law[i] += found * share
+    return law

@@ -159,6 +159,28 @@ def test_extreme_rhos_and_deltas_have_a_cost():
     assert composition.largest_rho(2**60, MILLIONTH) > 2**59
 
 
+@pytest.mark.parametrize("delta", [1 - Fraction(1, 10**30), 1 - Fraction(1, 10**300)])
+def test_a_delta_of_almost_one_has_a_rho(delta):
+    for epsilon in (Fraction(1, 10**300), 1, 10**6):
+        rho = composition.largest_rho(epsilon, delta)
+        assert rho > Fraction(99, 100) * epsilon
+        assert composition.epsilon_of_rho(rho, delta) <= epsilon
+
+
+@pytest.mark.parametrize("delta", ["1e-900", "1e-9", "0.5"])
+def test_a_tiny_epsilon_has_a_rho_soon(delta, monkeypatch):
+    """In some hundred steps: its digits do not count."""
+    calls = []
+    cost = composition.epsilon_of_rho
+    monkeypatch.setattr(
+        composition, "epsilon_of_rho", lambda *given: calls.append(given) or cost(*given)
+    )
+    rho = composition.largest_rho(Fraction(1, 10**3000), delta)
+    assert cost(rho, delta) <= Fraction(1, 10**3000)
+    assert len(calls) < 200
+    assert delta == "1e-900" or rho > Fraction(delta) ** 2
+
+
 @pytest.mark.parametrize(
     ("call", "name"),
     [

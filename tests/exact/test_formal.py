@@ -2,9 +2,9 @@
 
 formal_laws.py holds the definitions of formal/ in Python.
 
-Twice. In fractions: the mechanisms compute their weights with a number in place of e whose powers
-are rational, and every weight must be the very same fraction. And in balls: the law as it is
-published must be that of formal/ up to the error it states.
+Twice. In fractions: the mechanisms compute with a number in place of e whose powers are rational,
+and every probability must be the very same fraction. And in balls: the law as it is published must
+be that of formal/ up to the error it states.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ import importlib.util
 import math
 import random
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +96,9 @@ class Exact:
     def __rsub__(self, other: Any) -> Exact:
         return Exact(_value(other) - self.value)
 
-    def __mul__(self, other: Any) -> Exact:
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, Logarithm):
+            return NotImplemented
         return Exact(self.value * _value(other))
 
     __radd__, __rmul__ = __add__, __mul__
@@ -112,6 +116,47 @@ class Exact:
     def pos_inf(cls) -> Exact:
         return cls(1 << 4096)
 
+    def tanh(self) -> Exact:
+        return (self * 2).expm1() / ((self * 2).exp() + 1)
+
+    def log1p(self) -> Logarithm:
+        return Logarithm(1 + self.value)
+
+
+@dataclass(frozen=True)
+class Logarithm:
+    """A multiple of the logarithm of a rational number."""
+
+    argument: Fraction
+    times: Fraction = Fraction(1)
+
+    def __rmul__(self, other: Any) -> Logarithm:
+        return Logarithm(self.argument, self.times * _value(other))
+
+    def __truediv__(self, other: Any) -> Logarithm:
+        return Logarithm(self.argument, self.times / _value(other))
+
+    def exp(self) -> Exact:
+        assert self.times.denominator == 1, "the power is not rational"
+        return Exact(self.argument ** int(self.times))
+
+    def __neg__(self) -> Logarithm:
+        return Logarithm(self.argument, -self.times)
+
+    def expm1(self) -> Exact:
+        return self.exp() - 1
+
+
+def ceiling(exact: Callable[[], Exact | Logarithm]) -> int:
+    """The least whole number that is no smaller."""
+    number = exact()
+    if isinstance(number, Exact):
+        return math.ceil(number.value)
+    steps = 0
+    while Exact(steps / number.times).exp().value < number.argument:
+        steps += 1
+    return steps
+
 
 def _value(number: Any) -> Fraction:
     return number.value if isinstance(number, Exact) else Fraction(number)
@@ -121,11 +166,17 @@ def _value(number: Any) -> Fraction:
 def in_fractions(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let the mechanisms compute weights in fractions."""
     with monkeypatch.context() as patch:
-        for module in (weights, guards, nested_code, cells, set_margin):
+        for module in (weights, guards, nested_code, cells, set_margin, gap_test):
             for name in ("arb", "ball"):
                 if hasattr(module, name):
                     patch.setattr(module, name, Exact)
-        patch.setattr(nested_code, "_guards", nested_code._guards.__wrapped__)  # keeps nothing
+        for module, name in (
+            (nested_code, "_guards"),
+            (gap_test, "_turn"),
+            (gap_test, "_soft_turn"),
+        ):
+            patch.setattr(module, name, getattr(module, name).__wrapped__)  # keeps nothing
+        patch.setattr(gap_test, "ceiling", ceiling)
         patch.setattr(cells, "choices", math.comb)
         yield
 
@@ -159,6 +210,69 @@ def by_score(law: dict[Any, Any], q: Sequence[int]) -> dict[int, Any]:
 
 def close(one: float, other: Any, error: float = 2.0**-39) -> bool:
     return abs(one - float(other)) <= error
+
+
+def test_the_values_that_coq_proved() -> None:
+    """Those of formal/Examples.v: the definitions in Python are those in Coq there."""
+    half, hundredth, two = Fraction(1, 2), Fraction(1, 100), Fraction(2)
+    assert formal.exponential(two, [1, 0, 0, 0])[0] == Fraction(2, 5)
+    drawn = formal.limited_domain(two, 1, 1, hundredth, [3, 0, 0, 0])
+    assert drawn == {0: Fraction(1, 26), None: Fraction(25, 26)}
+    assert formal.chance(two, hundredth, 2) == Fraction(3, 100)
+    assert formal.soft_chance(Fraction(4), two, hundredth, 2) == Fraction(5, 100)
+    assert formal.laplace(half, 1) == Fraction(1, 6)
+    assert formal.laplace_cdf(half, 1) == Fraction(5, 6)
+
+
+def value_of(name: str, q: list[int]) -> list[Fraction]:
+    """The values of formal/Laws.v: t = 2, delta = 1/10, rho = 1/2, u = 2, v = 3."""
+    t, delta, half = Fraction(2), Fraction(1, 10), Fraction(1, 2)
+    everyone = range(len(q))
+    if name == "exponential":
+        return formal.exponential(t, q)
+    if name == "laplace":
+        return [formal.laplace(half, -q[0]), formal.laplace_cdf(half, -q[0])]
+    if name == "gap_test":
+        chance_ = formal.chance(t, delta, formal.steps(1, 2, q))
+        return [chance_, 1 - chance_]
+    stages = {
+        "best_set": formal.Test(2, Fraction(4), t, delta),
+        "set_stage": formal.Draw(1, 2, Fraction(1), lambda y: y, t, Fraction(3), delta),
+        "everybody": formal.Whole(2, t, Fraction(3)),
+    }
+    if name in stages:
+        law: Any = dict(formal.released(stages[name], 1, q))
+        sets = [frozenset(one) for one in combinations(everyone, stages[name].k)]
+        if name == "everybody":
+            return [law[one] for one in reversed(sets)]
+        return [*(law.get(one, 0) for one in sets), law[None]]
+    nested = {"ranks": [1, 2, 4], "deltas": [delta, delta, Fraction(0)], "rho": half}
+    laws: dict[str, Callable[[], Any]] = {
+        "restricted": lambda: formal.restricted(t, 2, q),
+        "limited_domain": lambda: formal.limited_domain(t, 2, 2, delta, q),
+        "limited_domain_clipped": lambda: formal.limited_domain_clipped(
+            t, 1, 2, delta, width=2, slips=1, q=q
+        ),
+        "nested_margin": lambda: formal.nested_margin(t, 1, q=q, **nested),
+        "nested_margin_growth": lambda: formal.nested_margin_growth(
+            t, 1, width=2, slips=1, q=q, **nested
+        ),
+    }
+    found = laws[name]()
+    return [found.get(i, 0) for i in ([*everyone, None] if None in found else everyone)]
+
+
+def test_the_values_that_coq_computed() -> None:
+    """Coq made a program of its definitions; formal/laws.txt is what that printed."""
+    path = Path(__file__).resolve().parents[2] / "formal" / "laws.txt"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 8 * 4**4 + 2 * 4**3 + 8
+    for line in lines:
+        start, values = line.split(": ")
+        name, *scores = start.split()
+        assert value_of(name, [int(one) for one in scores]) == [
+            Fraction(value) for value in values.split()
+        ], line
 
 
 @pytest.mark.parametrize("neighbors", RELATIONS)
@@ -245,22 +359,33 @@ def test_limited_domain(
 
 
 @pytest.mark.parametrize("universe", ["open", "closed"])
+@pytest.mark.parametrize("growth", [None, 1, 2])
 @pytest.mark.parametrize("neighbors", RELATIONS)
 def test_nested_margin(
-    neighbors: str, universe: str, part: int, monkeypatch: pytest.MonkeyPatch
+    neighbors: str, growth: int | None, universe: str, part: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     c, ranks = swing(neighbors), (1, 2, 4)
-    mechanism = NestedMargin(epsilon=1, delta="0.02", neighbors=neighbors, ranks=ranks)
-    for levels in profiles(500 // part, highest=40, seed=4):
+    mechanism = NestedMargin(
+        epsilon=1, delta="0.02", neighbors=neighbors, ranks=ranks, growth=growth
+    )
+    for levels in profiles(240 // part, highest=40, seed=4):
         q = labeled(levels, zeros=5 if universe == "open" else 1)
         profile = Profile(levels.items(), universe=None if universe == "open" else len(q))
         law = mechanism.law(profile)
         used = mechanism.levels(profile.universe)
         guarded = sum(rank < len(q) for rank in used)
-        clipped = formal.clip(mechanism._clip(profile), 0, q)
+        width = mechanism._clip(profile)
+        clipped = formal.clip(width, 0, q)
 
-        def law_of(t: Any, rho: Any, used: Any = used, n: int = guarded, q: Any = clipped) -> Any:
-            return formal.nested_margin(t, c, used, [1 / (50 * n + 0 * t)] * len(used), rho, q)
+        def law_of(
+            t: Any, rho: Any, used: Any = used, n: int = guarded, q: Any = q, width: int = width
+        ) -> Any:
+            deltas = [1 / (50 * n + 0 * t)] * len(used)
+            if growth is None:
+                return formal.nested_margin(t, c, used, deltas, rho, formal.clip(width, 0, q))
+            return formal.nested_margin_growth(
+                t, c, used, deltas, rho, width=width, slips=c * growth, q=q
+            )
 
         with in_fractions(monkeypatch):
             window = mechanism._window(profile)
@@ -290,6 +415,23 @@ def test_gap_test(k: int, neighbors: str, part: int) -> None:
         released = mechanism.sets(Profile(levels.items()))[None]
         nothing = released.chances[(0,) * len(released.blocks)]
         assert close(1 - nothing, expected.mid())
+
+
+@pytest.mark.parametrize("delta", [Fraction(1, 1000), Fraction(1, 20), Fraction(1, 3)])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 4), Fraction(1), Fraction(2)])
+def test_the_chances_of_tests_in_fractions(
+    epsilon: Fraction, delta: Fraction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mechanism = GapTest(epsilon=epsilon, delta=delta)
+    with in_fractions(monkeypatch):
+        for n in range(40):
+            assert mechanism.chance(n).value == formal.chance(power(epsilon), delta, n)
+        for silence in (Fraction(1, 32), Fraction(1, 4), Fraction(1)):
+            for n in range(40):
+                nothing, best = gap_test.soft_chances(n, epsilon, delta, silence)
+                y = power(silence * epsilon)
+                assert best.value == formal.soft_chance(power(epsilon), y, delta, n)
+                assert nothing.value == 1 - best.value
 
 
 @pytest.mark.parametrize("silence", ["0.05", "0.25", "1"])
@@ -339,46 +481,140 @@ def test_above_threshold(monotone: bool, part: int) -> None:
             assert close(share, expected, 1e-9)
 
 
+SILENCES = Fraction(1, 4), Fraction(1, 2), Fraction(1)
+"""x of a test, of a draw that is followed, and of the last stage."""
+
+
+def cascade(universe: str, last: Fraction) -> list[Stage]:
+    """A test and a draw; or with one more draw, unless `last` is 1."""
+    stages = [Stage(2, 2, silence=SILENCES[0], part=Fraction(1, 2))]
+    stages.append(Stage(2, 4, silence=last, part=Fraction(1, 4)))
+    if last < 1:
+        stages.append(Stage(1, 3, silence=1, part=Fraction(1, 4)))
+    if universe == "closed":
+        stages[-1] = Stage(stages[-1].size, 99, silence=1, part=Fraction(1, 4))
+    return stages
+
+
+def set_profiles(number: int, universe: str, seed: int) -> Iterator[tuple[list[int], Profile]]:
+    """Scores of more than two candidates, and the profile they make."""
+    for levels in profiles(number, highest=20, seed=seed):
+        q = labeled(levels, zeros=5 if universe == "open" else 1)
+        if len(q) > 2:
+            yield q, Profile(levels.items(), universe=None if universe == "open" else len(q))
+
+
+def set_margin_law(
+    mechanism: SetMargin, universe: int | None, q: Sequence[int], exp: Callable[[Fraction], Any]
+) -> Any:
+    """The law of formal/ for the stages of a mechanism with delta = 1/50; e^x is `exp` of x."""
+    stages: list[Any] = []
+    c = swing(mechanism.neighbors)
+    for stage, epsilon in mechanism.budgets(universe):
+        delta = stage.part / 50 * exp(Fraction(0))
+        u, v = (exp(epsilon / c * part) for part in (stage.tilt, 1 - stage.tilt))
+        if universe is not None and stage.width >= universe:
+            stages.append(formal.Whole(stage.size, u, v))
+        elif stage.width == stage.size:
+            y = exp(stage.silence * epsilon)
+            stages.append(formal.Test(stage.size, exp(epsilon), y, delta))
+        else:
+            x = stage.silence * exp(Fraction(0))
+            stages.append(
+                formal.Draw(stage.size, stage.width, x, _silence(stage.silence), u, v, delta)
+            )
+    return formal.set_margin(stages, c, q)
+
+
+def _silence(x: Fraction) -> Callable[[Any], Any]:
+    return lambda y: y if x == 1 else y ** float(x)  # halves and quarters are exact
+
+
+def drawn_sets(turn: Any, q: Sequence[int]) -> Iterator[tuple[frozenset[int], Fraction]]:
+    """The sets that a stage may draw and the probability of each, given that it draws one: a cell
+    by its weight, and then a uniform set of that cell.
+    """
+    if turn.is_test:
+        yield frozenset(formal.top(q, turn.width)), Fraction(1)
+        return
+    cells_, order, size = turn.cells, formal.ranking(q), turn.stage.size
+    places = range(len(cells_.prefixes))
+    rows = [[weight.value for weight in cells_._row(place)] for place in places]
+    total = sum(map(sum, rows))
+    for chosen in formal.choices(size, turn.width, q):
+        held = sorted(order.index(i) for i in chosen)
+        prefix = next((r for r, rank in enumerate(held) if r != rank), size)
+        yield (
+            chosen,
+            sum(
+                weight / math.comb(u - p, size - p)
+                for p, row in zip(cells_.prefixes, rows, strict=True)
+                for u, weight in zip(cells_.reaches, row, strict=True)
+                if p <= prefix and u > held[-1]
+            )
+            / total,
+        )
+
+
+@pytest.mark.parametrize("universe", ["open", "closed"])
 @pytest.mark.parametrize("neighbors", RELATIONS)
-def test_one_stage_of_the_set_margin(
-    neighbors: str, part: int, monkeypatch: pytest.MonkeyPatch
+def test_set_margin_in_fractions(
+    neighbors: str, universe: str, part: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    k, width, silence, c = 2, 4, Fraction(1), swing(neighbors)
-    mechanism = SetMargin(
-        epsilon=1,
-        delta="0.02",
-        neighbors=neighbors,
-        k=k,
-        stages=[Stage(k, width, silence=silence)],
-    )
-    for levels in profiles(300 // part, highest=20, seed=7):
-        q = labeled(levels, zeros=width + 1)
-        profile = Profile(levels.items())
-        window = mechanism._window(profile)
-        u, v = power(Fraction(3, 4) / c), power(Fraction(1, 4) / c)
-        best = formal.set_weight(u, v, q, frozenset(formal.top(q, k)))
-        expected = {one: formal.set_weight(u, v, q, one) for one in formal.choices(k, width, q)}
-        guard = silence * 50 * formal.bound(u, v, c, k, width, q)
+    stages = cascade(universe, Fraction(1))
+    mechanism = SetMargin(epsilon=1, delta="0.02", neighbors=neighbors, k=2, stages=stages)
+    for q, profile in set_profiles(250 // part, universe, seed=7):
+        found: dict[Any, Fraction] = {}
+        reach = Fraction(1)
         with in_fractions(monkeypatch):
-            [turn] = mechanism._turns(profile, window)
-            assert turn.cells.total().value == sum(expected.values()) / best
-            assert turn._guard().value == guard / best
-        assert formal.stat(q, width) >= 0
-        real = [math.exp(0.75 / c), math.exp(0.25 / c)]
-        drawn = {one: formal.set_weight(*real, q, one) for one in formal.choices(k, width, q)}
-        total = math.fsum(drawn.values())
-        g = 50 * formal.bound(*real, c, k, width, q)
+            for place, turn in enumerate(mechanism._turns(profile, mechanism._window(profile))):
+                nothing, answer = (one.value for one in turn.chances())
+                for chosen, share in drawn_sets(turn, q):
+                    found[place, chosen] = reach * answer * share
+                reach *= nothing
+        found[None] = reach
+        assert sum(found.values()) == 1
+        assert found == set_margin_law(mechanism, profile.universe, q, power)
+
+
+@pytest.mark.parametrize("universe", ["open", "closed"])
+@pytest.mark.parametrize("neighbors", RELATIONS)
+def test_set_margin(neighbors: str, universe: str, part: int) -> None:
+    stages = cascade(universe, SILENCES[1])
+    mechanism = SetMargin(epsilon=1, delta="0.02", neighbors=neighbors, k=2, stages=stages)
+    for q, profile in set_profiles(250 // part, universe, seed=8):
+        expected = set_margin_law(mechanism, profile.universe, q, lambda x: math.exp(float(x)))
         law = mechanism.sets(profile)[None]
-        seen = [score for score, count in law.blocks if count is not None]
         table: dict[tuple[int, ...], float] = {}
-        for one, weight in drawn.items():
-            numbers = [sum(q[i] == score for i in one) for score in seen]
-            key = (*numbers, *[0] * (len(law.blocks) - len(seen)))
-            table[key] = table.get(key, 0.0) + weight / total * (1 - g / (g + total))
-        nobody = (0,) * len(law.blocks)
-        table[nobody] = table.get(nobody, 0.0) + g / (g + total)
+        for outcome, share in expected.items():
+            members = outcome[1] if outcome else ()
+            key = tuple(
+                0 if count is None else sum(q[i] == score for i in members)
+                for score, count in law.blocks
+            )
+            table[key] = table.get(key, 0.0) + share
         assert set(law.chances) == set(table)
-        assert all(close(law.chances[key], table[key], 1e-9) for key in table)
+        assert all(close(law.chances[key], table[key], 1e-12) for key in table)
+        for place, (score, count, number) in enumerate(mechanism.law(profile).blocks):
+            if count is not None and score > 0:
+                assert close(number, sum(key[place] * table[key] for key in table), 1e-12)
+
+
+def test_large_margin(part: int) -> None:
+    mechanism = LargeMargin(epsilon=6, delta="0.5")
+    for levels in profiles(24 // part, highest=40, seed=9):
+        q = labeled(dict(list(levels.items())[:3]), zeros=1)
+        profile = Profile(
+            ((score, q.count(score)) for score in sorted(set(q), reverse=True) if score),
+            universe=len(q),
+        )
+        thresholds = [mechanism.threshold(rank) for rank in range(1, len(q))]
+        expected = formal.large_margin(
+            math.exp(0.5), thresholds, q, shared=range(-30, 31), noise=range(-16, 17)
+        )
+        drawn = by_score(dict(enumerate(expected)), q)
+        for score, _, share in mechanism.law(profile).blocks:
+            assert close(share, drawn[score], 1e-9)
 
 
 def _wrong_slips(self: LimitedDomain) -> int:
@@ -389,7 +625,22 @@ def _wrong_offer(self: NestedMargin, *arguments: Any) -> Any:
     return _right_offer(self, *arguments) * 2
 
 
+def _wrong_guard(self: Any) -> Any:
+    return _right_guard(self) * 2
+
+
+def _wrong_soft_chances(steps: int, *numbers: Fraction) -> Any:
+    return _right_soft_chances(steps + 1, *numbers)
+
+
+def _wrong_threshold(self: LargeMargin, rank: int) -> int:
+    return _right_threshold(self, rank) + 1
+
+
 _right_offer = NestedMargin._offer
+_right_guard = set_margin._Turn._guard
+_right_soft_chances = gap_test.soft_chances
+_right_threshold = LargeMargin.threshold
 
 
 def test_a_change_of_the_code_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -397,11 +648,55 @@ def test_a_change_of_the_code_is_noticed(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(AssertionError):
         test_limited_domain("replace", None, "open", 50, monkeypatch)
     monkeypatch.setattr(NestedMargin, "_offer", _wrong_offer)
+    for growth in (None, 1):
+        with pytest.raises(AssertionError):
+            test_nested_margin("replace", growth, "open", 50, monkeypatch)
+    monkeypatch.setattr(LargeMargin, "threshold", _wrong_threshold)
     with pytest.raises(AssertionError):
-        test_nested_margin("replace", "open", 50, monkeypatch)
+        test_the_thresholds_of_the_large_margin()
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "wrong"),
+    [
+        (set_margin._Turn, "_guard", _wrong_guard),
+        (set_margin, "soft_chances", _wrong_soft_chances),
+    ],
+)
+def test_a_change_of_the_set_margin_is_noticed(
+    owner: Any, name: str, wrong: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owner, name, wrong)
+    with pytest.raises(AssertionError):
+        test_set_margin_in_fractions("replace", "open", 10, monkeypatch)
+    with pytest.raises(AssertionError):
+        test_set_margin("replace", "open", 10)
+
+
+def _clip_nothing(width: int, r: int, q: Sequence[int]) -> list[int]:
+    return list(q)
+
+
+def _light_bound(*arguments: Any) -> Any:
+    return _right_bound(*arguments) / 2
+
+
+def _near_laplace(x: Any, k: int) -> Any:
+    return _right_laplace(x * x, k)
+
+
+_right_bound, _right_laplace = formal.bound, formal.laplace
 
 
 def test_a_change_of_formal_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(formal, "clip", lambda width, r, q: list(q))
+    monkeypatch.setattr(formal, "clip", _clip_nothing)
     with pytest.raises(AssertionError):
-        test_nested_margin("add-remove", "closed", 5, monkeypatch)
+        test_nested_margin("add-remove", None, "closed", 5, monkeypatch)
+    monkeypatch.setattr(formal, "bound", _light_bound)
+    with pytest.raises(AssertionError):
+        test_set_margin_in_fractions("add-remove", "open", 10, monkeypatch)
+    with pytest.raises(AssertionError):
+        test_the_values_that_coq_computed()
+    monkeypatch.setattr(formal, "laplace", _near_laplace)
+    with pytest.raises(AssertionError):
+        test_large_margin(12)

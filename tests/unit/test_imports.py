@@ -31,6 +31,8 @@ ENGINES = {
     "pyspark",
     "scipy",
     "sklearn",
+    "starlette",
+    "uvicorn",
 }
 ENGINES |= {"numba", "torch", "cupy", "array_api_compat", "dp_accounting"}
 
@@ -42,7 +44,11 @@ LAYERS = (
         "kernels",
     ),
     ("noise", "exact randomness", "noise testing"),
-    ("mechanisms", "what draws", "profile composition accounting counts mechanisms choice"),
+    (
+        "mechanisms",
+        "what draws",
+        "profile composition accounting repetition counts mechanisms choice",
+    ),
     ("sources", "where scores come from, and what pays", "sources ledger warnings samples writing"),
     (
         "release",
@@ -51,7 +57,7 @@ LAYERS = (
     ),
     ("rooms", "itemsets, learning and studies", "itemsets learning markers"),
     ("pages", "what is shown", "plots report demo"),
-    ("cli", "the command line", "cli __main__"),
+    ("cli", "the command line, and the pages that it serves", "cli explore __main__"),
 )
 """From the bottom up: name, what it is, and its files and folders. A file may import those of its
 own layer and of layers below."""

@@ -13,7 +13,18 @@ import privmax
 from privmax.errors import ParameterError
 from privmax.planning.comparison import compare_over
 from privmax.planning.plans import plan_over
-from privmax.plots import CHOSEN, check, comparison, leads, misses, planning, svg, write
+from privmax.plots import (
+    CHOSEN,
+    FEW_CELLS,
+    check,
+    comparison,
+    leads,
+    misses,
+    planning,
+    shapes,
+    svg,
+    write,
+)
 
 PRICE = {"epsilon": 1, "delta": "1e-6"}
 QUICK = ("exponential", "nested-margin", "limited-domain", "gap-test", "choosing")
@@ -213,3 +224,21 @@ def test_pictures_over_k_can_stand_in_a_page(name, request):
     assert ElementTree.fromstring(text)[0].text.startswith(
         "Records by which the best k" if name == "over" else "Share of the best k that is missed"
     )
+
+
+def test_shapes_are_drawn_most_telling_first():
+    def entries(*values):
+        return [{"cell": f"c{place}", "log_odds": one} for place, one in enumerate(values)]
+
+    functions = {
+        "flat": entries(0.0, 0.1),
+        "steep": entries(-2.0, 2.0),
+        "long": entries(*(place / 20 for place in range(20))),
+        "a × b": entries(*(place / 10 for place in range(16))),
+    }
+    figure = shapes(functions, label="yes", most=3)
+    titles = [axes.get_title(loc="left") for axes in figure.axes if axes.get_visible()]
+    assert titles == ["steep", "a × b", "long"]
+    assert figure.get_label() == "What adds to the log-odds of yes"
+    assert svg(figure) == svg(figure)
+    assert len(figure.axes[1].patches) == FEW_CELLS // 2

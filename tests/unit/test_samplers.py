@@ -110,3 +110,16 @@ def test_the_tail_lemma_holds_at_integers_and_fails_between(scale):
         assert tail > 0.5 * math.exp(
             -almost / b
         )  # P(X > almost) is the same tail, and the bound no longer holds
+
+
+@pytest.mark.parametrize("power", [3, 9, 300])
+def test_laplace_noise_of_a_tiny_scale_is_drawn_soon(power):
+    """The digits of the chance of 0, which is almost 1, once took a precision of 10^power bits."""
+    assert bulk.discrete_laplace(Fraction(1, 10**power), 100, SYSTEM).tolist() == [0] * 100
+
+
+@pytest.mark.parametrize("x", [Fraction(1, 1000), Fraction(1), Fraction(7, 3), Fraction(200)])
+def test_digits_of_the_rest_are_those_of_one_minus_it(x):
+    for skip in (0, 8, 72):
+        found = bulk._digits(lambda: bulk._nonzero_chance(x), skip, 64, rest=True)
+        assert found == bulk._digits(lambda: (ball(x) / 2).tanh(), skip, 64, rest=False)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import enum
 import json
 import math
 import pickle
+import warnings
 from decimal import Decimal
+from fractions import Fraction
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -16,6 +20,7 @@ from scipy.sparse import coo_array, csr_matrix
 
 from privmax.errors import DataError, ParameterError
 from privmax.learning import Category, Number, Schema
+from privmax.learning.schema import LARGEST_FILE
 
 AGE = Number(0, 100, cells=4)
 WORK = Category(["Private", "State-gov"], missing="?")
@@ -65,19 +70,124 @@ def test_whole_numbers_that_floats_round_are_not_listed_either_way():
     assert kind.codes(np.array([2**53 - 1, 2**53], np.float64)).tolist() == [0, 1]
 
 
+def test_a_null_makes_no_listed_number_of_one_that_floats_round():
+    kind, number = Category([str(2**53 + 1)]), 2**53
+    alone, beside = [number], [number, None]
+    for read in (pa.array, pl.Series, lambda values: pd.Series(values, dtype="Int64"), list):
+        assert kind.codes(read(alone))[0] == kind.codes(read(beside))[0] == 1
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, np.longdouble])
+def test_listed_numbers_are_not_rounded_to_the_type_of_a_column(kind):
+    listed = Category([17, 100_001, 2**24 + 1])
+    with np.errstate(over="ignore"):
+        values = np.array([17, np.inf, 2**24], kind)
+    assert listed.codes(values).tolist() == [0, 3, 3]
+
+
+def test_numbers_are_listed_once_each():
+    assert Category(["0", "-0"]).codes(np.array([0, -0.0])).tolist() == [0, 0]
+    assert Category(["a"], missing=-9.5).codes(np.array([-9.5, 1])).tolist() == [0, 2]
+
+
 class Odd:
     """Raises whatever is asked of it."""
 
     def __float__(self):
+        raise KeyboardInterrupt("secret")
+
+    def __array__(self, *args, **kwargs):
+        raise RuntimeError("secret")
+
+    def __len__(self):
+        raise RuntimeError("secret")
+
+    @property
+    def __class__(self):
         raise RuntimeError("secret")
 
 
-@pytest.mark.parametrize("column", [AGE, WORK, Number(0, 1, missing=True)])
-def test_no_value_makes_reading_fail(column):
-    values = [Odd(), (1, 2), b"x", 10**400, -(10**400), 1 + 2j, Decimal("1e999"), "1e99999", object]
-    for value in values:
-        assert 0 <= column.codes([value])[0] < column.cells
+class Stubborn(float):
+    def __float__(self):
+        raise SystemExit("secret")
+
+
+ODD = [Odd(), Stubborn(3), Mock(spec=str), Mock(spec=float), (1, 2), [], {}, b"x", 1 + 2j, object]
+ODD += [10**400, -(10**400), Decimal("1e999"), Decimal("sNaN"), Fraction(10**400, 3), "1e99999"]
+ODD += [
+    np.complex64(1),
+    np.longdouble("1e4000"),
+    np.ma.masked,
+    np.array([1]),
+    np.array(1),
+    "\ud800",
+]
+ODD += [np.timedelta64(3, "D"), pd.NaT, pd.NA, pd.Series([1]), np.void(b"x"), math.nan, "17 ", True]
+
+
+@pytest.mark.parametrize("column", [AGE, WORK, Number(0, 1, missing=True), Category([17, True])])
+def test_no_value_makes_reading_fail_or_warn_or_changes_how_others_are_read(column):
+    others = [3, "Private", None, 80.5, "?"]
+    expected = column.codes(others).tolist()
+    for value in ODD:
+        held = np.empty(6, object)
+        for place, one in enumerate([*others, value]):
+            held[place] = one
+        table = np.array([held]).T
+        with warnings.catch_warnings(), np.errstate(all="raise"):
+            warnings.simplefilter("error")
+            for read in (list(held), held, pd.Series(held), pl.Series(list(held), dtype=pl.Object)):
+                cells = column.codes(read).tolist()
+                assert cells[:5] == expected
+                assert 0 <= cells[5] < column.cells
+            for X in (table, [[one] for one in held]):
+                assert Schema(a=column).codes(X).tolist() == [cells]
     assert len(column.codes([])) == 0
+
+
+@pytest.mark.parametrize("value", ["1e4000", "-1e4000", "nan"])
+def test_no_number_gives_a_warning(value):
+    numbers = np.array([5, np.longdouble(value)], np.longdouble)
+    with warnings.catch_warnings(), np.errstate(all="raise"):
+        warnings.simplefilter("error")
+        assert AGE.codes(numbers)[0] == 0
+        assert Schema(a=AGE).codes(csr_matrix(numbers[:, None]))[0, 0] == 0
+
+
+def test_bytes_that_are_no_utf8_are_not_listed():
+    texts = pa.array([b"Private", b"\xff", None]).view(pa.string())
+    for values in (texts, pa.chunked_array([texts]), texts.dictionary_encode()):
+        assert WORK.codes(values).tolist() == [1, 3, 0]
+    assert WORK.codes(pd.Series(texts, dtype=pd.ArrowDtype(pa.string()))).tolist() == [1, 3, 0]
+
+
+def test_what_is_under_a_mask_is_missing():
+    age = Number(0, 100, cells=4, missing=True)
+    for kind in (np.float32, np.int64):
+        X = np.ma.array([[1], [99], [50]], kind, mask=[[0], [1], [0]])
+        assert age.codes(X[:, 0]).tolist() == [1, 0, 3]
+        assert Schema(age=age).codes(X).tolist() == [[1, 0, 3]]
+
+
+def test_integers_of_128_bits():
+    assert AGE.codes(pl.Series([17, None, 2**100], dtype=pl.Int128)).tolist() == [0, 0, 3]
+
+
+class Frame(pd.DataFrame):
+    """Somebody's own."""
+
+    @property
+    def _constructor_sliced(self):
+        return Column
+
+
+class Column(pd.Series):
+    pass
+
+
+def test_frames_of_somebody_elses_class_are_read_by_type():
+    with pytest.raises(DataError, match="Column age holds dates"):
+        Schema(age=AGE).codes(Frame({"age": pd.to_datetime(["2026-11-16"])}))
 
 
 def frames(data):
@@ -128,8 +238,13 @@ def test_a_column_that_is_not_there_or_twice_is_named():
         SCHEMA.codes(np.zeros((3, 5)))
     with pytest.raises(DataError, match="table with 2 columns"):
         SCHEMA.codes([[1], [2, 3]])
-    with pytest.raises(DataError, match="table with 2 columns"):
-        SCHEMA.codes([1, 2])
+    for X in ([1, 2], [np.array(1)], coo_array([1, 2])):
+        with pytest.raises(DataError, match="table with 2 columns"):
+            SCHEMA.codes(X)
+    with pytest.raises(DataError, match="lazy"):
+        SCHEMA.codes(pl.LazyFrame(DATA))
+    with pytest.raises(DataError, match="one dimension"):
+        AGE.codes(np.zeros((2, 2)))
     assert SCHEMA.codes([[[1, 2], [3, 4]]]).tolist() == [[0], [0]]  # values that are lists
 
 
@@ -237,6 +352,47 @@ def test_files_that_are_no_schema(tmp_path, text, told):
         Schema.from_file(tmp_path / "schema.toml")
 
 
+class Kind(enum.IntEnum):
+    ONE = 1
+
+
+def test_values_are_shown_as_they_are_meant():
+    assert repr(Category([Kind.ONE, np.str_("x")])) == "Category(values=[1, 'x'])"
+    assert Schema({np.str_("age"): AGE}) == Schema(age=AGE)
+
+
+def test_a_long_list_is_read_at_once():
+    values = [f"v{place}" for place in range(60_000)]
+    assert Category(values, missing=[f"m{place}" for place in range(60_000)]).cells == 60_002
+    with pytest.raises(ParameterError, match="'1000000 values'"):
+        Category([*map(str, range(1_000_000))])
+
+
+@pytest.mark.parametrize("suffix", ["toml", "json"])
+def test_hostile_files(tmp_path, suffix):
+    written = tmp_path / f"schema.{suffix}"
+    start = "a = " if suffix == "toml" else ""
+    deep, long = "[" * 100_000, "9" * 5000
+    for text, told in [
+        (start + deep, "nested too deep"),
+        (f"a={long}" if start else f'{{"a": {long}}}', "not valid"),
+        (" " * (LARGEST_FILE + 1), "more than 16 MiB"),
+        ('"\\u001b" = 1' if start else '{"\\u001b": 1}', r"\\x1b=1"),
+    ]:
+        written.write_text(text)
+        with pytest.raises(ParameterError, match=told):
+            Schema.from_file(written)
+    with pytest.raises(ParameterError, match="more than 16 MiB"):
+        Schema.from_file("/dev/zero")
+
+
+def test_a_table_within_a_thousand_others_is_told_of(tmp_path):
+    written = tmp_path / "schema.toml"
+    written.write_text(f"{'a.' * 3000}a = 1")
+    with pytest.raises(ParameterError, match=r"a\.a=<dict>"):
+        Schema.from_file(written)
+
+
 def test_json_that_is_no_schema(tmp_path):
     written = tmp_path / "schema.json"
     for text, told in [
@@ -260,6 +416,11 @@ def test_json_that_is_no_schema(tmp_path):
         (lambda: Number(0, 1, cells=1 << 16, missing=True), "cells=65537"),
         (lambda: Number(0, 1, scale="square"), "scale='square'"),
         (lambda: Number(0, 1, thresholds=[1]), "low and high are given"),
+        (lambda: Number(0, 10**400), "high=1000.* finite number"),
+        (lambda: Number(thresholds=[10**400]), "thresholds=.* ascending numbers"),
+        (lambda: Number(thresholds=["a", [1]]), "thresholds=.* ascending numbers"),
+        (lambda: Number(0, 1, scale=np.array([1, 2])), "scale="),
+        (lambda: Schema.from_dict({1: {"low": 0, "high": 1}}), "every name must be text"),
         (lambda: Number(0, 1, missing=[None]), "missing="),
         (lambda: Category("abc"), "values='abc'"),
         (lambda: Category(["a", " a"]), "listed twice"),

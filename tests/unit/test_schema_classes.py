@@ -4,9 +4,11 @@ frames with text, categories and missing values.
 
 from __future__ import annotations
 
+import gc
 import itertools
 import pickle
 import warnings
+import weakref
 
 import numpy as np
 import pandas as pd
@@ -14,15 +16,19 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from scipy.sparse import csr_matrix
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import make_column_transformer
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
     FunctionTransformer,
     OneHotEncoder,
     OrdinalEncoder,
+    PolynomialFeatures,
     StandardScaler,
+    TargetEncoder,
 )
 
 from privmax.errors import DataError, ParameterError, PrivacyWarning
@@ -39,6 +45,7 @@ from privmax.learning import (
     Trees,
 )
 from privmax.learning.rules import apply_rule, check_rule, list_features, write_rule
+from privmax.learning.splits import find_split, splits_of
 from privmax.ledger import Ledger
 from privmax.testing import SeededCoins
 from privmax.warnings import afresh
@@ -345,6 +352,93 @@ def test_steps_that_learn_nothing_are_not_warned_of():
         make_pipeline(learner(Stumps(schema=SCHEMA.only(["age", "work"])))),
     ):
         assert told_of(pipeline, X, y) == []
+
+
+def test_every_test_of_a_schema_is_found_and_no_other():
+    columns = {
+        "one": Category(["a"]),
+        "bits": Category([True, 0]),
+        "missing": Number(0, 1, cells=2),
+    }
+    schema = Schema({**dict(zip(SCHEMA.names, SCHEMA.columns, strict=True)), **columns})
+    for splits in splits_of(schema):
+        for place, below in itertools.product(range(len(splits)), (False, True)):
+            split = splits[place]
+            test = split.to_dict(below=below)
+            assert find_split(schema, test) == (split, below)
+            for change in ({"threshold": 7}, {"equals": "x"}, {"state": "x"}, {"more": 1}):
+                with pytest.raises(DataError):
+                    find_split(schema, test | change)
+    with pytest.raises(DataError):  # it is where "a" is not
+        find_split(schema, {"feature": "one", "state": "not listed", "not": False})
+
+
+def test_many_tests_of_many_values_are_found_at_once():
+    schema = Schema(work=Category([f"v{place}" for place in range(60_000)]))
+    test = {"feature": "work", "equals": "v59999", "not": False}
+    rule = {"when": "any", "tests": [test] * 5000, "then": {"label": 1}, "else": {"label": 0}}
+    cells = np.array([59_999, 3])
+    assert apply_rule(check_rule(rule, schema), {"work": cells}, 2, schema).tolist() == [1, 0]
+
+
+class Odd(TransformerMixin, BaseEstimator):
+    """Somebody's own, with attributes that look like those of scikit-learn."""
+
+    transformers = ("odd", 3)
+    steps = None
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return X
+
+
+TERMS = {"vocabulary": ["a"], "token_pattern": "a"}
+BITS = np.tile([0.0, 1.0], 40)[:, None]
+
+
+@pytest.mark.parametrize(
+    ("step", "learns"),
+    [
+        (TargetEncoder(categories=[[0.0, 1.0]]), True),
+        (OneHotEncoder(categories=[[0.0, 1.0]], min_frequency=3, sparse_output=False), True),
+        (SimpleImputer(strategy="constant", fill_value=0, add_indicator=True), True),
+        (make_column_transformer(("passthrough", []), remainder=StandardScaler()), True),
+        (make_union(StandardScaler()), True),
+        (Odd(), True),
+        (PolynomialFeatures(), False),
+        (FrozenEstimator(StandardScaler().fit(BITS)), False),
+        (make_column_transformer(("passthrough", [0])), False),
+    ],
+)
+def test_which_steps_learn(step, learns):
+    plain, y = learner(Stumps(low=0, high=1)), np.where(BITS[:, 0], "yes", "no")
+    assert bool(told_of(make_pipeline(step, plain), BITS, y)) == learns
+    assert (
+        bool(told_of(make_pipeline(step, make_pipeline("passthrough", plain)), BITS, y)) == learns
+    )
+
+
+@pytest.mark.parametrize("idf", [False, True])
+def test_words_may_be_declared_and_their_weights_learned(idf):
+    dense = FunctionTransformer(lambda found: found.toarray(), accept_sparse=True)
+    step = TfidfVectorizer(**TERMS, use_idf=idf)
+    X, y = ["a a", "b"] * 40, ["yes", "no"] * 40
+    told = told_of(make_pipeline(step, dense, learner(Stumps(low=0, high=1))), X, y)
+    assert bool(told) == idf
+
+
+def test_looking_for_a_pipeline_keeps_no_data_of_callers_alive():
+    def call():
+        X = BITS.copy()
+        alive = weakref.ref(X)
+        plain = learner(Stumps(low=0, high=1)).fit(X, np.where(X[:, 0], "yes", "no"))
+        del X
+        gc.collect()
+        return alive() is None, plain
+
+    assert call()[0]
 
 
 def test_nothing_in_the_data_changes_how_others_are_read():

@@ -129,7 +129,7 @@ def _of_text(names: Sequence[str], rows: Rows, asked: _Asked) -> Examples:
     features, label, labels = asked
     if len(set(names)) < len(names):
         raise DataError("Two columns of FILE have the same name. Rename one.")
-    chosen = _chosen(names, _names_of(features), label, shown=False)
+    chosen = _chosen(names, features, label, shown=False)
     if features is None:
         _names(chosen)
     places = [names.index(name) for name in chosen]
@@ -188,15 +188,20 @@ def _cells_of_text(rows: Rows, places: Sequence[int], schema: Schema) -> NDArray
 
 
 def _chosen(
-    names: Sequence[str], features: Sequence[str] | None, label: str | None, *, shown: bool
+    names: Sequence[str],
+    features: Sequence[str] | Schema | None,
+    label: str | None,
+    *,
+    shown: bool,
 ) -> list[str]:
     """The columns to read as features; `shown`: their names are public for certain."""
-    for option, name in [("label", label), *(("features", name) for name in features or ())]:
+    wanted, given = _names_of(features), "schema" if hasattr(features, "codes") else "features"
+    for option, name in [("label", label), *((given, name) for name in wanted or ())]:
         if name is not None and name not in names:
             if shown:
                 raise column_error(option, name, list(names), "file")
             raise ParameterError(option, name, "the file has no such column", FIRST_LINE)
-    return [name for name in names if name != label] if features is None else list(features)
+    return [name for name in names if name != label] if wanted is None else list(wanted)
 
 
 def _names(columns: Sequence[str]) -> None:
@@ -232,7 +237,7 @@ def _of_table(data: object, where: Condition | None, asked: _Asked, held: ExitSt
 
     features, label, labels = asked
     table = as_table(data, [], [], True, held)
-    chosen = _chosen(table.columns, _names_of(features), label, shown=not _is_csv(data))
+    chosen = _chosen(table.columns, features, label, shown=not _is_csv(data))
     if features is None and _is_csv(data):
         _names(chosen)
     table = keep_rows(table, where, data)
@@ -244,7 +249,7 @@ def _of_table(data: object, where: Condition | None, asked: _Asked, held: ExitSt
     if label is not None:
         text = any(isinstance(one, str) for one in labels)
         column = table[label]
-        columns.append(column.cast("string").strip() if text else _as_number(column, "label"))
+        columns.append(column.cast("string") if text else _as_number(column, "label"))
     if not columns:  # a rule that looks at nothing: rows are counted all the same
         columns.append(table[table.columns[0]].isnull().cast("float64"))
     named = table.select(**{f"column_{place}": column for place, column in enumerate(columns)})
@@ -259,7 +264,8 @@ def _of_table(data: object, where: Condition | None, asked: _Asked, held: ExitSt
             "columns with --features, or declare the columns with --schema."
         )
     known: dict[object, Label] = {one: one for one in labels}
-    y = [] if label is None else [known.get(one) for one in read.column(len(chosen)).to_pylist()]
+    found = [] if label is None else read.column(len(chosen)).to_pylist()
+    y = [known.get(one.strip() if isinstance(one, str) else one) for one in found]
     if None in y:
         raise DataError(
             "A row of FILE has a label that is not in --labels. Declare every possible label."

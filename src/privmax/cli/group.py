@@ -33,6 +33,8 @@ COMMANDS = {
     "compare": "Show what each mechanism would release on scores like yours, and how likely.",
     "audit": "Search for two neighboring data sets that break the guarantee of MECHANISM.",
     "budget": "Create, show, raise and check a privacy budget.",
+    "report": "Describe the releases of a ledger for those who publish and review them.",
+    "explore": "Plan, try, ask and hand over in a browser, on this machine.",
 }
 """What `privmax --help` lists. Each is `command` in the module of its name."""
 

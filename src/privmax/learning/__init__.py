@@ -14,13 +14,24 @@ from privmax.learning.classes.stumps import Stumps
 from privmax.learning.classes.trees import Trees
 from privmax.learning.models import select_model
 from privmax.learning.schema import Category, Number, Schema
+from privmax.learning.validation import validate
 
 if TYPE_CHECKING:
+    from privmax.learning.additive.estimator import PrivateGAM
     from privmax.learning.estimator import PrivateERM
     from privmax.learning.marginal import MarginalSelector
+    from privmax.learning.search import PrivateSearch
     from privmax.learning.stable import StableSelector
+    from privmax.learning.tree import PrivateTree
 
-_HOMES = {"PrivateERM": "estimator", "MarginalSelector": "marginal", "StableSelector": "stable"}
+_HOMES = {
+    "MarginalSelector": "marginal",
+    "PrivateERM": "estimator",
+    "PrivateGAM": "additive.estimator",
+    "PrivateSearch": "search",
+    "PrivateTree": "tree",
+    "StableSelector": "stable",
+}
 """The modules of names that need scikit-learn: they are loaded when first named."""
 
 
@@ -47,6 +58,9 @@ __all__ = [
     "MarginalSelector",
     "Number",
     "PrivateERM",
+    "PrivateGAM",
+    "PrivateSearch",
+    "PrivateTree",
     "Schema",
     "Scores",
     "Shape",
@@ -54,4 +68,5 @@ __all__ = [
     "Stumps",
     "Trees",
     "select_model",
+    "validate",
 ]

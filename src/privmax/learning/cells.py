@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from copy import copy
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -34,11 +34,12 @@ SPACES = " \t\n\r\v\f"
 NUMERAL = r"^[+-]?([0-9]{1,100}[.]?[0-9]{0,100}|[.][0-9]{1,100})([eE][+-]?[0-9]{1,2})?$"
 """A text that is read as a number. It is finite then, and every engine reads the same number."""
 
-WHOLE = re.compile("-?(0|[1-9][0-9]{0,15})")
+WHOLE = re.compile("0|-?[1-9][0-9]{0,15}")
 """A text that stands for a whole number, too: the listed value 1 is the text "1", and 1.0."""
 
 EXACT = 1 << 53
-"""Whole numbers from here on are rounded in floats, and are no listed value."""
+"""Whole numbers from here on are rounded in floats, and are no listed value: a null may make floats
+of the numbers beside it."""
 
 _SCALES = ("linear", "log")
 
@@ -94,7 +95,8 @@ class _Cells:
         Raises:
             DataError: The type of the column does not fit. No value is ever a reason.
         """
-        return self.codes_of(read_column(values))
+        with np.errstate(all="ignore"):  # a warning would tell of a value
+            return self.codes_of(read_column(values))
 
     def codes_of(self, column: Column) -> Cells:
         """The same of a column that was read."""
@@ -117,18 +119,19 @@ class _Cells:
     def _of_objects(self, values: NDArray[Any]) -> Cells:
         """Value by value; texts that are alike are read once."""
         listed = values.tolist()
-        if not set(map(type, listed)) <= {str, type(None)}:
+        if not set(map(id, map(type, listed))) <= {id(str), id(type(None))}:
             return np.fromiter(map(self._of_object, listed), np.uint16, len(listed))
         known = {value: self._of_object(value) for value in set(listed)}
         return np.fromiter(map(known.__getitem__, listed), np.uint16, len(listed))
 
     def _of_object(self, value: Any) -> int:
-        """The cell of a value of any type; whatever is wrong with it, it has one."""
-        if isinstance(value, str):
+        """The cell of a value of any type; whatever is wrong with it, it has one. What it says of
+        itself is not asked for: that may be anything, or fail.
+        """
+        if issubclass(type(value), str):
             return self._of_text(str.__str__(value).strip(SPACES))
-        number = _as_float(value)
-        boolean = isinstance(value, (bool, np.bool_))
-        array = np.array([bool(value)]) if boolean else np.array([number])
+        boolean = issubclass(type(value), (bool, np.bool_))
+        array = np.array([bool(value) if boolean else _as_float(value)])
         return int(self._of_numbers(array)[0])
 
     def _of_text(self, text: str) -> int:
@@ -185,7 +188,7 @@ class Number(_Cells):
         thresholds: Sequence[float] | None = None,
         missing: Any = None,
     ) -> None:
-        if scale not in _SCALES:
+        if not isinstance(scale, str) or scale not in _SCALES:
             raise ParameterError("scale", scale, 'it must be "linear" or "log"', "Leave it out.")
         if thresholds is not None and scale != "linear":
             raise ParameterError("scale", scale, "thresholds are given", "Leave it out.")
@@ -299,26 +302,24 @@ class Category(_Cells):
         listed = _listed(values)
         self.missing, markers = _read_missing(missing)
         known = [_text_of(value) for value in listed]
-        for place, text in enumerate(known):
-            again = text in known[:place] or listed[place] in listed[:place]  # True is 1 to Python
-            if text == "" or again or text in map(_text_of, markers):
+        if len(known) >= MOST_CELLS:  # before they are compared
+            raise _too_many(known, MOST_CELLS - (self.missing is not None))
+        seen: set[Any] = {"", *map(_text_of, markers)}
+        for value, text in zip(listed, known, strict=True):
+            if text in seen or value in seen:  # True is 1 to Python
                 raise ParameterError(
                     "values",
-                    listed[place],
+                    value,
                     "it is empty, stands for missing values, or is listed twice (1, '1' and True "
                     "are not told apart)",
                     "List every value once.",
                 )
+            seen |= {text, value}
         first = 0 if self.missing is None else 1
         self.values = tuple(listed)
         self.cells = len(known) + 1 + first
         if self.cells > MOST_CELLS:
-            raise ParameterError(
-                "values",
-                f"{len(known)} values",
-                f"there must be fewer than {MOST_CELLS - first}",
-                "List the frequent ones.",
-            )
+            raise _too_many(known, MOST_CELLS - first)
         self.known: dict[str, int] = {text: cell for cell, text in enumerate(known, first)}
         """The cell of every value that is known, by its text; values that stand for missing ones
         have the same cell as missing ones."""
@@ -326,6 +327,13 @@ class Category(_Cells):
             if value in [one for one in listed if isinstance(one, bool)]:
                 self.known.setdefault(str(value).lower(), self.known[str(value)])
         self.known |= dict.fromkeys(["", *map(_text_of, markers)], self.other if not first else 0)
+        self.numbers: dict[float, int] = {
+            float(text): cell
+            for text, cell in self.known.items()
+            if WHOLE.fullmatch(text) and abs(int(text)) < EXACT
+        }
+        """The same of those that are numbers."""
+        self.numbers |= {marker: 0 for marker in markers if isinstance(marker, float)}
 
     @property
     def other(self) -> int:
@@ -353,9 +361,8 @@ class Category(_Cells):
             for value in (True, False):
                 cells[values == value] = self.known.get(str(value), self.other)
             return cells
-        for text, cell in self.known.items():
-            if WHOLE.fullmatch(text):
-                cells[values == int(text)] = cell
+        for number, cell in self.numbers.items():
+            cells[values == number] = cell
         cells[np.isnan(values)] = self.known[""]
         return cells
 
@@ -384,9 +391,9 @@ def _read_cuts(low: Any, high: Any, cells: int, thresholds: Any) -> NDArray[np.f
                     "would release somebody's extreme values",
                     "For example Number(0, 100), or Number(thresholds=[18, 65]).",
                 )  # fmt: skip
-            if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+            if isinstance(value, bool) or not isinstance(value, Real) or not _is_finite(value):
                 raise ParameterError(name, value, "it must be a finite number", "For example 0.")
-    elif np.ndim(thresholds) != 1 or isinstance(thresholds, str):
+    elif not _is_list_of_numbers(thresholds):
         raise ParameterError(
             "thresholds", thresholds, "it must be a list of ascending numbers", "For example [18]."
         )
@@ -438,8 +445,36 @@ def _listed(values: Any) -> list[Any]:
     return [value.strip(SPACES) if isinstance(value, str) else value for value in listed]
 
 
+def _too_many(listed: Sequence[str], limit: int) -> ParameterError:
+    return ParameterError(
+        "values",
+        f"{len(listed)} values",
+        f"there must be fewer than {limit}",
+        "List the frequent ones.",
+    )
+
+
+def _is_finite(value: Any) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def _is_list_of_numbers(thresholds: Any) -> bool:
+    """Whether it may be the thresholds of one column."""
+    listed = hasattr(thresholds, "__len__") and not isinstance(thresholds, (str, Mapping, Set))
+    return listed and all(isinstance(one, Real) and _is_finite(one) for one in thresholds)
+
+
 def _item(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+    """A plain value of Python, where it is one of NumPy or a member of an Enum: as it is shown, so
+    it is meant.
+    """
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, str):
+        return str.__str__(value)
+    return int.__int__(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _is_listable(value: Any) -> bool:
@@ -478,15 +513,24 @@ def _marker_number(marker: Any) -> float | None:
     return float(marker) if re.match(NUMERAL, marker) else None
 
 
+_NUMBERS = (np.integer, np.floating, Decimal, Fraction)
+"""Types of numbers beside those of Python."""
+
+
 def _as_float(value: Any) -> float:
     """A value as a number; NaN if it is none."""
-    if value is None or isinstance(value, (bytes, complex)):
+    kind = type(value)
+    if issubclass(kind, float):
+        return float.__float__(value)
+    whole = issubclass(kind, int)
+    number = whole or any(one in kind.__mro__ for one in _NUMBERS)
+    if not number or issubclass(kind, np.timedelta64):
         return math.nan
     try:
-        return float(value)
+        return float(int.__int__(value) if whole else value)
     except OverflowError:
-        return math.inf if isinstance(value, (int, Fraction)) and value > 0 else -math.inf
-    except Exception:  # an object of somebody's own class may raise what it likes
+        return math.inf if value > 0 else -math.inf
+    except Exception:  # a signaling NaN; and somebody's own class may raise what it likes
         return math.nan
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,6 +105,8 @@ def find_columns(X: Any, names: Sequence[str]) -> Iterator[Column]:
         >>> next(find_columns(np.array([[1.5], [2.5]]), ["age"])).values.tolist()
         [1.5, 2.5]
     """
+    if hasattr(X, "collect_schema") and hasattr(X, "collect"):
+        raise DataError("X is a lazy frame. Give X.collect().")
     if is_frame(X):
         known = frame_names(X)
         for name in names:
@@ -113,7 +115,7 @@ def find_columns(X: Any, names: Sequence[str]) -> Iterator[Column]:
             if name not in known:
                 raise column_error("schema", name, known, "frame")
         return (read_column(X[name]) for name in names)
-    sparse = hasattr(X, "tocsc") and hasattr(X, "nnz")
+    sparse = hasattr(X, "tocsc") and hasattr(X, "nnz") and X.ndim == 2
     table = X.tocsc() if sparse else _table(X)
     if table.ndim != 2 or table.shape[1] != len(names):
         raise DataError(
@@ -133,20 +135,36 @@ def read_column(values: Any) -> Column:
         >>> read_column(np.array([1, 2]))
         Column(numbers, <private>)
     """
+    if getattr(values, "ndim", 1) != 1:
+        raise DataError("A column must have one dimension. Give a column of the table.")
     if isinstance(values, np.ndarray):
-        return _of_array(values)
-    module = type(values).__module__.partition(".")[0]
-    if module == "pyarrow":
+        return _of_array(_unmask(values))
+    modules = {kind.__module__.partition(".")[0] for kind in type(values).__mro__}
+    if "pyarrow" in modules:
         return _of_arrow(values)
-    if module == "polars":
+    if "polars" in modules:
         return _of_polars(values)
-    if module == "pandas":
+    if "pandas" in modules:
         return _of_pandas(values)
     return Column(MIXED, _objects(list(values)))
 
 
+def _unmask(values: NDArray[Any]) -> NDArray[Any]:
+    """The array without a mask; what is under one is missing, and whether there is any follows from
+    the type.
+    """
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    masked: Any = values
+    if values.dtype.kind == "f":
+        return np.asarray(masked.astype(np.float64).filled(np.nan))
+    return np.asarray(masked.astype(object).filled(None))
+
+
 def _of_array(values: NDArray[Any]) -> Column:
-    if values.dtype.kind in "biuf":
+    if values.dtype.kind == "f":  # listed numbers are compared as 64-bit floats
+        return Column(NUMBERS, values.astype(np.float64, copy=False))
+    if values.dtype.kind in "biu":
         return Column(NUMBERS, values)
     if values.dtype.kind in "UT":
         return Column(TEXT, values.astype(object))
@@ -167,8 +185,20 @@ def _of_arrow(values: Any) -> Column:
         return Column(MIXED, _objects(values.to_pylist()))
     texts = (kinds.is_string, kinds.is_large_string, kinds.is_string_view)
     if any(is_text(kind) for is_text in texts):
-        return Column(TEXT, _objects(values.to_pylist()))
+        return Column(TEXT, _objects(_texts(values)))
     return Column(OTHER, np.empty(0, object))
+
+
+def _texts(values: Any) -> list[str | None]:
+    """Texts of Arrow, which nobody has to have checked: bytes that are no UTF-8 are replaced."""
+    import pyarrow
+
+    try:
+        return cast("list[str | None]", values.to_pylist())
+    except UnicodeDecodeError:
+        kind = pyarrow.large_binary()
+        held = values.cast(kind).to_pylist()
+        return [None if one is None else one.decode("utf-8", "replace") for one in held]
 
 
 def _copying(values: Any) -> dict[str, bool]:
@@ -179,6 +209,8 @@ def _copying(values: Any) -> dict[str, bool]:
 def _of_polars(values: Any) -> Column:
     kind = values.dtype
     name = str(kind.base_type())
+    if name in ("Int128", "UInt128"):  # NumPy has none
+        return Column(MIXED, _objects(values.to_list()))
     if kind.is_integer() or kind.is_float():
         return Column(NUMBERS, _numbers(values.to_numpy()))
     if name in ("String", "Categorical", "Enum"):
@@ -212,20 +244,18 @@ def _of_pandas(values: Any) -> Column:
 
 def _numbers(values: NDArray[Any]) -> NDArray[Any]:
     """Numbers, where nulls may have made objects of them."""
-    return values if values.dtype.kind in "biuf" else values.astype(np.float64)
+    return values if values.dtype.kind in "biu" else values.astype(np.float64, copy=False)
 
 
 def _objects(values: Sequence[Any]) -> NDArray[Any]:
     """An array of objects, whatever they are."""
-    made = np.empty(len(values), object)
-    made[:] = values
-    return made
+    return np.fromiter(values, object, len(values))  # which asks no value whether it is a list
 
 
 def _table(X: Any) -> NDArray[Any]:
     """An array; lists as objects: one text in a row must not make texts of its numbers."""
     if isinstance(X, (list, tuple)):
-        rows = [row for row in X if isinstance(row, (list, tuple, np.ndarray))]
+        rows = [row for row in X if isinstance(row, (list, tuple)) or _is_row(row)]
         width = len(rows[0]) if rows else 0
         if len(rows) < len(X) or any(len(row) != width for row in rows):
             return np.empty(0)
@@ -233,12 +263,16 @@ def _table(X: Any) -> NDArray[Any]:
         for place, row in enumerate(rows):  # one by one, as a value may itself be a list
             table[place] = _objects(list(row))
         return table
-    table = np.asarray(X)
+    table = np.asarray(_unmask(X) if isinstance(X, np.ndarray) else X)
     if table.dtype.names is not None:
         raise ParameterError(
             "X", "a structured array", "its columns have types of their own", "Give a frame."
         )
     return table
+
+
+def _is_row(row: object) -> bool:
+    return isinstance(row, np.ndarray) and row.ndim > 0
 
 
 def _array_column(table: NDArray[Any], place: int) -> Column:

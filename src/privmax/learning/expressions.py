@@ -5,13 +5,16 @@ Proof:      docs/proofs/learning.md
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, cast
 
 from privmax.display import in_words
 from privmax.errors import DataError, column_error
-from privmax.learning.cells import NUMERAL, WHOLE, Category, Number
+from privmax.learning.cells import NUMERAL, Category, Number
 from privmax.learning.columns import MIXED, TEXT
 from privmax.learning.schema import Schema
+from privmax.sources.engines import engine_of
+from privmax.sources.engines.base import call
 
 if TYPE_CHECKING:
     from ibis.expr.types import IntegerValue, Table
@@ -34,7 +37,7 @@ def _cells(column: Number | Category, values: Any, typed: bool) -> IntegerValue:
     kind = values.type()
     if kind.is_string():
         column.check_text(TEXT if typed else MIXED)
-        return _of_text(column, values.strip())
+        return _of_text(column, values)
     if kind.is_boolean():
         return _of_boolean(column, values)
     if not kind.is_numeric():
@@ -48,27 +51,71 @@ def _cells(column: Number | Category, values: Any, typed: bool) -> IntegerValue:
 _WITHOUT_NAN = ("mysql", "sqlite")
 """Engines, as Ibis calls them, that have no NaN, and no function that asks for it."""
 
+_STRIPPING = ("duckdb", "postgres", "sqlite")
+"""Engines whose `strip` leaves out `SPACES`, all of them and nothing else: that of Spark takes the
+letters v and f, that of MariaDB leaves a space before a tab, that of polars knows more spaces."""
+
+_SPACES = r"[ \t\n\r\x0b\x0c]+"
+"""`SPACES` as a regular expression."""
+
 
 def _has_nan(values: Any) -> bool:
+    return _engine_name(values) not in _WITHOUT_NAN
+
+
+def _engine_name(values: Any) -> str | None:
+    """The engine, as Ibis calls it; None: no engine holds the table yet."""
     import ibis
 
     try:
-        return values.get_backend().name not in _WITHOUT_NAN
-    except ibis.common.exceptions.IbisError:  # a table that no engine holds yet
-        return True
+        return str(values.get_backend().name)
+    except ibis.common.exceptions.IbisError:
+        return None
 
 
-def _of_text(column: Number | Category, text: Any) -> Any:
+def _strip(text: Any) -> Any:
+    name, ends = _engine_name(text), rf"^{_SPACES}|{_SPACES}\z"
+    if name in (*_STRIPPING, None):
+        return text.strip()
+    if name == "mysql":  # which Ibis does not offer there
+        return call("regexp_replace", "string", text, ends, "")
+    return text.re_replace(ends, "")
+
+
+def _is_text(text: Any, value: str) -> Any:
+    """Whether a text is this one, byte by byte, whatever the collation says."""
+    if _engine_name(text) is None:
+        return text == value
+    left, right = cast("tuple[Any, Any]", engine_of(text).operands(text, value))
+    return left == right
+
+
+_IN_HEX = {"[+-]": "2[BD]", "[0-9]": "(3[0-9])", "[.]": "(2E)", "[eE]": "[46]5"}
+"""What `NUMERAL` asks for, in hexadecimal digits."""
+
+
+def _is_numeral(text: Any) -> Any:
+    """Whether `NUMERAL` describes the text."""
+    if _engine_name(text) != "sqlite":
+        # With a mark at the end: to Java a text also ends before its last line separator.
+        return (text + "#").re_search(f"{NUMERAL.removesuffix('$')}#$")
+    parts = re.split(r"(\[.*?\])", NUMERAL.replace("[+-]?", "([+-])?"))
+    numeral = "".join(_IN_HEX.get(part, part) for part in parts)
+    # Bytes that are no UTF-8, which it may hold, would make its regular expressions fail.
+    return call("hex", "string", text).re_search(numeral)
+
+
+def _of_text(column: Number | Category, values: Any) -> Any:
     import ibis
 
+    text = _strip(values)
     if isinstance(column, Category):
-        return _listed(
-            column, [(text == value, cell) for value, cell in column.known.items()], text
-        )
-    number = ibis.ifelse(text.re_search(NUMERAL), text, None).cast("float64")
+        tests = [(_is_text(text, value), cell) for value, cell in column.known.items()]
+        return _listed(column, tests, text)
+    number = ibis.ifelse(_is_numeral(text), text, None).cast("float64")
     cell = _of_number(column, number, False)
     for marker in column.marker_texts:
-        cell = ibis.ifelse(text.fill_null("") == marker, 0, cell)
+        cell = ibis.ifelse(_is_text(text.fill_null(""), marker), 0, cell)
     return cell
 
 
@@ -92,8 +139,7 @@ def _of_number(column: Number | Category, number: Any, floating: bool) -> Any:
     if floating:
         gone |= number.isnan()
     if isinstance(column, Category):
-        whole = [(text, cell) for text, cell in column.known.items() if WHOLE.fullmatch(text)]
-        tests = [(number == _float(float(text)), cell) for text, cell in whole]
+        tests = [(number == _float(listed), cell) for listed, cell in column.numbers.items()]
         return _listed(column, tests, number, gone)
     for marker in column.marker_numbers:
         gone |= number == _float(marker)

@@ -13,47 +13,57 @@ from typing import Any
 
 from privmax.warnings import warn_of_steps
 
-_DEEPEST = 40
-"""Calls between a pipeline's `fit` and that of its last step. There are two or three."""
+_DEEPEST = 100
+"""Calls between the outermost pipeline's `fit` and that of the learner. Mostly there are three."""
 
-_DECLARED = ("categories", "vocabulary", "feature_names", "dictionary")
-"""Parameters that say what a step would otherwise learn; "auto" and None do not."""
+_DECLARED = ("categories", "vocabulary", "feature_names", "dictionary", "knots")
+"""Parameters that say what a step would otherwise learn; "auto", other words and None do not."""
+
+_MORE = ("min_frequency", "max_categories", "use_idf", "target_type", "add_indicator")
+"""Parameters of steps that learn something else as well, unless they are None or False."""
+
+_NOTHING = ("FrozenEstimator", "PolynomialFeatures")
+"""Classes that learn no more than how many columns there are, though they must be fitted."""
 
 
 def warn_of_pipeline(learner: Any) -> None:
     """Warn if a learner is fitted as a part of a pipeline whose earlier steps learn from X."""
-    pipeline = _calling_pipeline()
-    if pipeline is None:
-        return
+    pipelines = _calling_pipelines()
     steps = [
         name
-        for step_name, step in _earlier_steps(pipeline, learner)
+        for pipeline, part in zip(pipelines, [*pipelines[1:], learner], strict=False)
+        for step_name, step in _earlier_steps(pipeline, part)
         for name in _learning_parts(step_name, step)
     ]
     if steps:
-        warn_of_steps(steps)
+        warn_of_steps(list(dict.fromkeys(steps)))
 
 
-def _calling_pipeline() -> Any:
-    """The pipeline of scikit-learn that is being fitted; None: there is none."""
-    module = sys.modules.get("sklearn.pipeline")
+def _calling_pipelines() -> list[Any]:
+    """The pipelines of scikit-learn that are being fitted, the outermost first."""
+    module, found = sys.modules.get("sklearn.pipeline"), []
     frame = sys._getframe(2)
     for _ in range(_DEEPEST):
         if module is None or frame is None:
-            return None
-        caller = frame.f_locals.get("self")
-        if isinstance(caller, module.Pipeline) and frame.f_code.co_name.startswith("fit"):
-            return caller
+            break
+        code = frame.f_code
+        # To ask for the variables of other calls would keep them, and the data, alive.
+        if code.co_name.startswith("fit") and code.co_varnames[:1] == ("self",):
+            caller = frame.f_locals.get("self")
+            if isinstance(caller, module.Pipeline):
+                found.append(caller)
         frame = frame.f_back  # type: ignore[assignment]
-    return None
+    return found[::-1]
 
 
-def _earlier_steps(pipeline: Any, learner: Any) -> list[tuple[str, Any]]:
-    """The steps before the learner, or before the first of its type: a pipeline may fit a copy."""
+def _earlier_steps(pipeline: Any, part: Any) -> list[tuple[str, Any]]:
+    """The steps before the one that is being fitted, or before the first of its type: a pipeline
+    may fit a copy. All but the last where there is neither.
+    """
     types = [type(step) for _, step in pipeline.steps]
-    places = [place for place, (_, step) in enumerate(pipeline.steps) if step is learner]
-    if not places and type(learner) in types:
-        places = [types.index(type(learner))]
+    places = [place for place, (_, step) in enumerate(pipeline.steps) if step is part]
+    if not places and type(part) in types:
+        places = [types.index(type(part))]
     return list(pipeline.steps[: places[0] if places else -1])
 
 
@@ -61,33 +71,40 @@ def _learning_parts(name: str, step: Any) -> Iterator[str]:
     """The names of a step, or of the parts of one that only distributes, that learn from X."""
     if step is None or isinstance(step, str):
         return  # "passthrough", "drop"
-    parts = getattr(step, "transformers", None) or getattr(step, "transformer_list", None)
-    if parts:
-        for part in parts:
-            yield from _learning_parts(f"{name}.{part[0]}", part[1])
-        return
-    if hasattr(step, "steps"):
-        for part_name, part in step.steps:
-            yield from _learning_parts(f"{name}.{part_name}", part)
-        return
-    if _learns(step):
+    parts = _parts(step)
+    for part_name, part in parts:
+        yield from _learning_parts(f"{name}.{part_name}", part)
+    if not parts and _learns(step):
         yield f"{name} ({type(step).__name__})"
 
 
-def _learns(step: Any) -> bool:
-    """Whether a transformer learns from the rows that it is fitted to, as far as it tells.
+def _parts(step: Any) -> list[tuple[str, Any]]:
+    """What a step distributes X to; nothing if it transforms X itself."""
+    for attribute in ("transformers", "transformer_list", "steps"):
+        listed = getattr(step, attribute, None)
+        if isinstance(listed, list) and all(isinstance(one, tuple) for one in listed):
+            rest = getattr(step, "remainder", None)
+            return [(one[0], one[1]) for one in listed] + [("remainder", rest)]
+    return []
 
-    One that takes a ledger is charged for what it learns.
-    """
+
+def _learns(step: Any) -> bool:
+    """Whether a transformer learns from the rows that it is fitted to, as far as it tells."""
     from sklearn.utils import get_tags
 
-    if hasattr(step, "ledger"):
-        return False
+    kind = type(step)
+    if kind.__module__.startswith("privmax.") or kind.__name__ in _NOTHING:
+        return False  # ours are private, and say what they cost
     try:
         stateless = not get_tags(step).requires_fit
     except Exception:  # a class of somebody's own, which has no tags
         stateless = False
-    if stateless or getattr(step, "strategy", None) == "constant":
+    if stateless:
+        return False
+    more = (getattr(step, name, None) for name in _MORE)
+    if any(given is not None and given is not False for given in more):
+        return True
+    if getattr(step, "strategy", None) == "constant":
         return False
     declared = (getattr(step, name, None) for name in _DECLARED)
     return not any(given is not None and not isinstance(given, str) for given in declared)

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privmax.display import in_words
 from privmax.errors import DataError, ParameterError
 from privmax.learning.cells import number_in_words
 from privmax.learning.classes.conjunctions import Conjunction, Disjunction, Literal
@@ -154,30 +155,37 @@ def describe_rule(rule: Rule, label: str) -> list[str]:
         ['card = yes if age >= 5, else no']
     """
     if "label" in rule:
-        return [f"{label} = {rule['label']} for every row"]
+        return [f"{_word(label)} = {_word(rule['label'])} for every row"]
     condition = (" and " if rule["when"] == "all" else " or ").join(map(_test, rule["tests"]))
     then, other = rule["then"], rule["else"]
     if "label" in then and "label" in other:
-        return [f"{label} = {then['label']} if {condition}, else {other['label']}"]
+        yes, no = _word(then["label"]), _word(other["label"])
+        return [f"{_word(label)} = {yes} if {condition}, else {no}"]
     return [f"if {condition}: {_inner(then, label)}", f"otherwise: {_inner(other, label)}"]
 
 
 def _inner(rule: Rule, label: str) -> str:
     if "label" in rule:
-        return f"{label} = {rule['label']}"
+        return f"{_word(label)} = {_word(rule['label'])}"
     lines = describe_rule(rule, label)
     return lines[0] if len(lines) == 1 else f"({'; '.join(lines)})"
 
 
+def _word(value: object) -> object:
+    """A name or a label, in which nothing can command a terminal."""
+    return in_words(value) if isinstance(value, str) else value
+
+
 def _test(test: Rule) -> str:
+    name = _word(test["feature"])
     if "not" in test:
-        return name_test(test["feature"], test)
+        return name_test(str(name), test)
     if test["threshold"] is None:
-        return f"{test['feature']} is {0 if test['below'] else 1}"
+        return f"{name} is {0 if test['below'] else 1}"
     number, more = number_in_words(test["threshold"]), ""
     if test.get("missing"):
         more = " or is missing"
-    return f"{test['feature']} {'<' if test['below'] else '>='} {number}{more}"
+    return f"{name} {'<' if test['below'] else '>='} {number}{more}"
 
 
 def list_features(rule: Rule) -> list[str]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from privmax.display import in_words
 from privmax.errors import ParameterError, column_error
 from privmax.learning.cells import Category, Cells, Number
 from privmax.learning.columns import find_columns
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from ibis.expr.types import IntegerValue, Table
 
 __all__ = ["Category", "Number", "Schema"]
+
+LARGEST_FILE = 1 << 24
+"""Bytes of the file of a schema."""
 
 
 class Schema:
@@ -81,6 +85,7 @@ class Schema:
                     "every name must be text, and every column a Number or a Category",
                     "For example Schema(age=Number(17, 90)).",
                 )
+        every = {str.__str__(name): column for name, column in every.items()}
         self.names: tuple[str, ...] = tuple(every)
         self.columns: tuple[Number | Category, ...] = tuple(
             column.named(name) for name, column in every.items()
@@ -94,24 +99,27 @@ class Schema:
         Raises:
             ParameterError: The file cannot be read, or is no schema.
         """
+        spelled = "JSON" if Path(path).suffix.lower() == ".json" else "TOML"
         try:
-            text = Path(path).read_text(encoding="utf-8")
-            if Path(path).suffix.lower() == ".json":
-                return cls.from_dict(json.loads(text, object_pairs_hook=_once))
-            return cls.from_dict(tomllib.loads(text))
+            with open(path, "rb") as opened:
+                held = opened.read(LARGEST_FILE + 1)
+            if len(held) > LARGEST_FILE:
+                why = f"it has more than {LARGEST_FILE >> 20} MiB"
+            else:
+                text = held.decode("utf-8-sig")
+                columns = _parse_json(text) if spelled == "JSON" else tomllib.loads(text)
+                return cls.from_dict(columns)
+        except ParameterError:
+            raise
         except OSError as error:
             why = error.strerror or "it cannot be read"
-            raise ParameterError(
-                "schema", str(path), why, "Give a TOML or JSON file, docs/howto/schema.md."
-            ) from None
-        except (json.JSONDecodeError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise ParameterError(
-                "schema",
-                str(path),
-                f"it is not valid {'JSON' if str(path).lower().endswith('.json') else 'TOML'} "
-                f"({str(error).rstrip('.')})",
-                "See docs/howto/schema.md.",
-            ) from None
+        except RecursionError:
+            why = "it is nested too deep"
+        except ValueError as error:
+            why = f"it is not valid {spelled} ({str(error).rstrip('.')})"
+        raise ParameterError(
+            "schema", str(path), why, "Give a TOML or JSON file, docs/howto/schema.md."
+        )
 
     @classmethod
     def from_dict(cls, columns: Any) -> Self:
@@ -127,7 +135,7 @@ class Schema:
         """
         if not isinstance(columns, Mapping):
             columns = {}
-        return cls({str(name): _read_one(str(name), given) for name, given in columns.items()})
+        return cls({name: _read_one(in_words(name), given) for name, given in columns.items()})
 
     @property
     def features(self) -> int:
@@ -165,7 +173,8 @@ class Schema:
             DataError: The type of a column does not fit, or X has another number of columns.
         """
         found = zip(self.columns, find_columns(X, self.names), strict=True)
-        return np.stack([column.codes_of(raw) for column, raw in found])
+        with np.errstate(all="ignore"):  # a warning would tell of a value
+            return np.stack([column.codes_of(raw) for column, raw in found])
 
     def expressions(self, table: Table) -> list[IntegerValue]:
         """The same cells as Ibis expressions, one for each column, to be computed by an engine.
@@ -207,7 +216,7 @@ def _read_one(name: str, given: Any) -> Number | Category:
     for option in given:
         if option not in allowed:
             raise ParameterError(
-                f"{name}.{option}",
+                f"{name}.{in_words(option)}",
                 given[option],
                 "a column has no such setting" + (" beside values" if kind is Category else ""),
                 f"It has {', '.join(allowed)}.",
@@ -221,10 +230,15 @@ def _read_one(name: str, given: Any) -> Number | Category:
         raise ParameterError(about, error.value, error.allowed, error.remedy) from None
 
 
+def _parse_json(text: str) -> Any:
+    return json.loads(text, object_pairs_hook=_once)
+
+
 def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """An object of JSON, in which no name may stand twice."""
-    names = [name for name, _ in pairs]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ParameterError("schema", twice, "this name occurs twice", "Leave one out.")
-    return dict(pairs)
+    held: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in held:
+            raise ParameterError("schema", name, "this name occurs twice", "Leave one out.")
+        held[name] = value
+    return held

@@ -152,10 +152,22 @@ def find_split(schema: Schema, test: Mapping[str, Any]) -> tuple[Split, bool]:
         >>> find_split(schema, {"feature": "age", "threshold": 3.0, "below": True})[1]
         True
     """
-    for splits in splits_of(schema):
-        if splits.column.name == test["feature"]:
-            for place in range(len(splits)):
-                for below in (False, True):
-                    if splits[place].to_dict(below=below) == test:
-                        return splits[place], below
+    if test["feature"] in schema.names:
+        splits = Splits(schema.columns[schema.names.index(test["feature"])])
+        place = _place_of(splits.column, test)
+        if place is not None and 0 <= place < len(splits):
+            for below in (False, True):
+                if splits[place].to_dict(below=below) == test:
+                    return splits[place], below
     raise DataError("A test of the rule is not one of its schema.")
+
+
+def _place_of(column: Number | Category, test: Mapping[str, Any]) -> int | None:
+    """The only test of a column that can be meant; None: there is none."""
+    if isinstance(column, Number):
+        if "threshold" not in test:
+            return 0  # whether it is missing
+        return int(np.searchsorted(column.cuts, test["threshold"])) + (column.missing is not None)
+    if "equals" in test:
+        return column.known.get(str(test["equals"]))
+    return column.missing_cell if test["state"] == MISSING else column.other

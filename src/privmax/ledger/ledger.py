@@ -397,6 +397,21 @@ class Ledger:
         with self._reading() as rows:
             return rows.of_request(label("request", request), RESERVED) is not None
 
+    def find(self, request: str) -> tuple[Event | None, Event | None]:
+        """The charge of a request and its answer; None where there is none.
+
+        Examples:
+            >>> from tempfile import mkdtemp
+            >>> ledger = Ledger(mkdtemp() + "/b.db", epsilon=1)
+            >>> ledger.find("nightly")
+            (None, None)
+        """
+        known = label("request", request)
+        with self._reading() as rows:
+            found = [rows.of_request(known, kind) for kind in (RESERVED, RELEASED)]
+        charged, answered = (None if row is None else self._event(row) for row in found)
+        return charged, answered
+
     def fits(self, price: Price, account: str | None = None) -> bool:
         """Whether a charge would be accepted now."""
         before = self._read(account)

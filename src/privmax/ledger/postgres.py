@@ -196,7 +196,7 @@ class PostgresStore:
         self._connection: psycopg.Connection[Any] | None = None
         self._checked = False
         self._direct: bool | None = None
-        self._writes = False
+        self._writes = self._older = False
         self._lost = False
         self._process = this_process()
 
@@ -453,6 +453,7 @@ class PostgresStore:
             self._connection, self._process = None, this_process()
         if self._connection is None:
             self._checked, self._direct, self._writes = False, None, False
+            self._older = False
             # Prepared statements would not survive a pooler between us and the server.
             self._connection = self._errors.connect(
                 self._url, prepare_threshold=None, application_name="privmax", autocommit=True
@@ -507,7 +508,7 @@ class PostgresStore:
             "pg_catalog.pg_proc WHERE proname IN ('privmax_lock', 'privmax_look', "
             "'privmax_append') AND pg_catalog.pg_function_is_visible(oid)), "
             "(SELECT count(*) = 3 FROM pg_catalog.pg_proc WHERE proname IN ('privmax_write', "
-            "'privmax_tally', 'privmax_states_rho') AND pg_catalog.pg_function_is_visible(oid)), "
+            "'privmax_number', 'privmax_states_rho') AND pg_catalog.pg_function_is_visible(oid)), "
             "pg_has_role(relowner, 'USAGE') FROM pg_catalog.pg_class "
             "WHERE relname = 'privmax_events' AND pg_catalog.pg_table_is_visible(oid)"
         )
@@ -518,7 +519,7 @@ class PostgresStore:
             if not newest:
                 self._execute(CHECKS)
                 ((may, newest, own),) = self._execute(state)
-        self._writes = bool(may and newest)
+        self._writes, self._older = bool(may and newest), not newest
         return not may
 
     def _failure(self, error: psycopg.Error) -> LedgerError:
@@ -527,6 +528,8 @@ class PostgresStore:
         told = next(
             (told for kind, told in _TOLD.items() if isinstance(error, getattr(kinds, kind))), None
         )
+        if self._older and isinstance(error, kinds.RaiseException):
+            told = _OLDER
         lost = self._connection is None or self._connection.closed
         kind = (
             LedgerError
@@ -554,6 +557,12 @@ _TOLD = {
     "UndefinedTable": "has lost a table of its ledgers. Restore a backup.",
 }
 """By the class of psycopg's error."""
+
+_OLDER = (
+    "refused an event: its functions are those of an earlier privmax, which do not know all that "
+    "this one records. Have their owner charge, grant or create a ledger with this privmax, once."
+)
+"""What is said of a refusal then, which has this reason unless the event is false."""
 
 _forked: list[Any] = []
 """Connections of a parent process, kept from being closed in this one."""

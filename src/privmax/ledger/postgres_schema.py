@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from privmax.ledger.events import SCHEMA
 from privmax.ledger.rules import LEAST, STEPS
+from privmax.numbers import LONGEST
 
 MARK = f"privmax ledgers, version {SCHEMA}"
 
@@ -18,7 +19,9 @@ PATIENCE = 60
 """Seconds to wait for others who write."""
 
 _NUMBER = "^[0-9]+(|/[0-9]*[1-9][0-9]*)$"
-"""A fraction that is not negative, as `events.exact_text` writes it."""
+"""A fraction that is not negative, as `events.exact_text` writes it; `privmax_number` refuses those
+that are too long for Python to read.
+"""
 
 _WIDE = 1 << 192
 """Sums whose denominator is above this are rounded up to a multiple of one over it, as
@@ -145,10 +148,13 @@ CREATE OR REPLACE FUNCTION privmax_share(one text, other text, wide numeric) RET
     BEGIN
         RETURN CASE WHEN privmax_above(total) >= privmax_below(total) THEN '1' ELSE total END;
     END $$;
+CREATE OR REPLACE FUNCTION privmax_number(given text) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE AS $$
+    BEGIN RETURN coalesce(given ~ '{_NUMBER}' AND length(split_part(given, '/', 1)) <= {LONGEST}
+        AND length(split_part(given, '/', 2)) <= {LONGEST}, false); END $$;
 CREATE OR REPLACE FUNCTION privmax_exact(given jsonb) RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE AS $$
-    BEGIN RETURN coalesce(given->>'epsilon' ~ '{_NUMBER}' AND given->>'delta' ~ '{_NUMBER}', false);
-    END $$;
+    BEGIN RETURN privmax_number(given->>'epsilon') AND privmax_number(given->>'delta'); END $$;
 CREATE OR REPLACE FUNCTION privmax_priced(price jsonb) RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE AS $$
     BEGIN RETURN privmax_exact(price) AND coalesce(
@@ -156,7 +162,7 @@ CREATE OR REPLACE FUNCTION privmax_priced(price jsonb) RETURNS boolean
             AND jsonb_typeof(price->'ranged') = 'boolean'
             AND coalesce(jsonb_typeof(price->'unit'), 'string') = 'string'
             AND coalesce(jsonb_typeof(price->'rho'), 'string') = 'string'
-            AND coalesce(price->>'rho', '0') ~ '{_NUMBER}', false)
+            AND privmax_number(coalesce(price->>'rho', '0')), false)
         AND coalesce(price->>'unit', '-') <> ''; END $$;
 CREATE OR REPLACE FUNCTION privmax_states_rho(state jsonb, price jsonb) RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE AS $$
@@ -221,7 +227,7 @@ CREATE OR REPLACE FUNCTION privmax_follows(kind text, body jsonb, old jsonb, new
             known := privmax_sum(old->'state'->>'tally', privmax_fraction(
                 privmax_above(price->>'epsilon') * privmax_above(price->>'epsilon'),
                 privmax_below(price->>'epsilon') * privmax_below(price->>'epsilon')
-                    * CASE WHEN (price->>'ranged')::boolean AND price->>'delta' = '0'
+                    * CASE WHEN (price->>'ranged')::boolean AND privmax_above(price->>'delta') = 0
                         THEN 8 ELSE 2 END,
                 'Infinity'), wide);
         ELSE
@@ -229,7 +235,7 @@ CREATE OR REPLACE FUNCTION privmax_follows(kind text, body jsonb, old jsonb, new
         END IF;
         RETURN new->'state' = old->'state' || jsonb_build_object(
                 'epsilon', epsilon, 'delta', delta, 'tally', new->'state'->'tally')
-                || CASE WHEN by_rho AND price->>'delta' <> '0'
+                || CASE WHEN by_rho AND privmax_above(price->>'delta') > 0
                     THEN '{{"route": "tally"}}' ELSE '{{}}' END::jsonb
             AND new->'state'->>'tally' = known
             AND new->'spent'->>'delta' = privmax_share(delta, slack, wide)
@@ -363,7 +369,8 @@ CREATE OR REPLACE FUNCTION privmax_check() RETURNS trigger LANGUAGE plpgsql AS $
                 THEN 'released' ELSE NEW.kind END,
             body, privmax_json(old.totals)->'whole', totals->'whole'), false)
         THEN RAISE EXCEPTION 'totals follow from those before'; END IF;
-        IF NEW.kind = 'account' AND (totals->'account'->'budget' <> body->'budget'
+        IF NEW.kind = 'account' AND (NOT privmax_exact(body->'budget')
+            OR totals->'account'->'budget' <> body->'budget'
             OR totals->'account'->'spent' <> '{{"epsilon": "0", "delta": "0"}}')
         THEN RAISE EXCEPTION 'an account begins with its budget, and nothing spent'; END IF;
         IF NEW.kind <> 'account' AND NEW.account IS NOT NULL AND NOT coalesce(privmax_follows(

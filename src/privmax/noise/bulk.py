@@ -35,13 +35,17 @@ _CHUNK = 1 << 16
 """Gaussian draws at a time, so that what is drawn stays in the processor's cache."""
 
 
-def bernoulli(chance: Callable[[], arb], size: int, coins: Coins) -> NDArray[np.bool_]:
+def bernoulli(
+    chance: Callable[[], arb], size: int, coins: Coins, *, rest: bool = False
+) -> NDArray[np.bool_]:
     """Toss `size` independent coins, each True with probability `chance()`.
 
     Args:
         chance: Computes a real strictly between 0 and 1 at the precision in force.
         size: How many.
         coins: Where random bits come from.
+        rest: The probability is 1 − `chance()` instead, which must be irrational. Where it is close
+            to 1, its digits are found at a low precision only through what is missing to 1.
 
     Examples:
         >>> from privmax.noise.coins import SYSTEM
@@ -49,14 +53,14 @@ def bernoulli(chance: Callable[[], arb], size: int, coins: Coins) -> NDArray[np.
         [False, False, False]
     """
     whole("size", size, least=0)
-    word, done = _digits(chance, 0, _FIRST), _FIRST
+    word, done = _digits(chance, 0, _FIRST, rest=rest), _FIRST
     drawn = np.frombuffer(coins.bytes(size), np.uint8)
     heads: NDArray[np.bool_] = drawn < word
     # A coin whose bits equal those of p so far is undecided. Ends: each round leaves one in 2^64 of
     # them.
     open_ = np.flatnonzero(drawn == word)
     while open_.size:
-        long_word = np.uint64(_digits(chance, done, _REST))
+        long_word = np.uint64(_digits(chance, done, _REST, rest=rest))
         done += _REST
         drawn_long = np.frombuffer(coins.bytes(8 * open_.size), np.uint64)
         heads[open_] = drawn_long < long_word
@@ -128,7 +132,7 @@ def discrete_laplace(scale: Fraction, size: int, coins: Coins) -> NDArray[np.int
         raise ParameterError("scale", scale, "it must be above 0 and at most 2^48")
     x = 1 / scale
     draws = geometric(x, size, coins) + 1
-    draws[bernoulli(lambda: (ball(x) / 2).tanh(), size, coins)] = 0
+    draws[bernoulli(partial(_nonzero_chance, x), size, coins, rest=True)] = 0
     signs = np.frombuffer(coins.bytes((size + 7) // 8), np.uint8)
     np.negative(draws, where=np.unpackbits(signs, count=size).view(np.bool_), out=draws)
     return draws
@@ -171,8 +175,15 @@ def _digit_chance(rate: Fraction) -> arb:
     return 1 / (1 + ball(rate).exp())
 
 
-def _digits(chance: Callable[[], arb], skip: int, count: int) -> int:
-    """Binary digits skip+1 … skip+count of the real `chance()`, as an integer.
+def _nonzero_chance(x: Fraction) -> arb:
+    """The chance 1 − tanh(x/2) that discrete Laplace noise of scale 1/x is not 0."""
+    less = (-ball(x)).exp()
+    return 2 * less / (1 + less)
+
+
+def _digits(chance: Callable[[], arb], skip: int, count: int, *, rest: bool) -> int:
+    """Binary digits skip+1 … skip+count of the real `chance()`, as an integer; of 1 − `chance()`
+    instead, which has the opposite ones, for the `rest`.
 
     Ends: every chance used is irrational (e^x is transcendental at rational x ≠ 0) or a short
     binary fraction.
@@ -183,5 +194,5 @@ def _digits(chance: Callable[[], arb], skip: int, count: int) -> int:
             value = chance() * (1 << (skip + count))
             low, high = below(value), below(value.upper())
         if low == high:
-            return low & ((1 << count) - 1)
+            return (~low if rest else low) & ((1 << count) - 1)
         bits *= 2

@@ -345,9 +345,22 @@ def _wanted(mechanisms: str | Collection[str] | None, k: int, ranked: bool) -> C
         if k > 1 and name not in able:
             what = f"the best {k} in order" if ranked else f"the best {k}"
             raise ParameterError("mechanisms", name, f"it does not release {what}", "Leave it out.")
-    if mechanisms is None:  # for one item SetMargin stands behind NestedMargin: only by name
-        return {name for name in able if k > 1 or MECHANISMS[name].load() is not SetMargin}
-    return able.intersection(mechanisms)
+    return releasing(k, ranked) if mechanisms is None else able.intersection(mechanisms)
+
+
+def releasing(k: int, ranked: bool = False) -> set[str]:
+    """The names of the mechanisms that a plan looks at by default: those that release k items, in
+    order where that is wanted.
+
+    Examples:
+        >>> "set-margin" in releasing(10), "set-margin" in releasing(10, ranked=True)
+        (True, False)
+    """
+    able = {name for name, entry in MECHANISMS.items() if _releases(entry, k, ranked)}
+    if k > 1:
+        return able
+    # for one item SetMargin stands behind NestedMargin: only by name
+    return {name for name in able if MECHANISMS[name].load() is not SetMargin}
 
 
 def _releases(entry: Entry, k: int, ranked: bool) -> bool:

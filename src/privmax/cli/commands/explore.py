@@ -1,0 +1,161 @@
+"""`privmax explore`."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+
+from privmax.cli.environment import LEDGER, LEDGER_NAME, check_ledger
+from privmax.cli.group import Command, Refused, refusal
+from privmax.cli.messages import describe_error, describe_ledger_error
+from privmax.cli.passwords import hide_password, without_urls
+from privmax.errors import LedgerError, PrivmaxError, explain_install
+
+_DECLARED = {
+    "table": "Table of a database.",
+    "columns": "Columns that may be released, with commas between them.",
+    "where": "More columns that conditions may look at.",
+    "user": "Column of individuals, whom the cost then protects.",
+    "score": "Column of precomputed scores, one row per item.",
+    "unit": "What one individual is, such as row, where no --user says so.",
+}
+"""What is said of a data set on the command line, each as NAME=…."""
+
+
+def _declarations(command: Any) -> Any:
+    for entry, words in reversed(_DECLARED.items()):
+        option = click.option(f"--{entry}", metavar="NAME=…", multiple=True, help=words)
+        command = option(command)
+    return command
+
+
+@click.command("explore", cls=Command)
+@click.option(
+    "--data",
+    metavar="NAME=FILE",
+    multiple=True,
+    help="Data set that may be asked about: FILE as in privmax select. Can be repeated.",
+)
+@_declarations
+@click.option(
+    "--datasets",
+    metavar="FILE",
+    help="TOML file that describes data sets; for URLs with a password, which no command line "
+    "should hold.",
+)
+@click.option(
+    "--ledger",
+    metavar="FILE",
+    envvar=LEDGER,
+    show_envvar=True,
+    help="Ledger that is charged for releases: a file or a PostgreSQL URL.",
+)
+@click.option(
+    "--ledger-name",
+    metavar="NAME",
+    envvar=LEDGER_NAME,
+    show_envvar=True,
+    help="Name of the ledger in --ledger.  [default: default]",
+)
+@click.option(
+    "--lenient",
+    is_flag=True,
+    help="Also ask with a ledger that is not strict: errors then tell something about the data at "
+    "no cost.",
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True,
+              help="Port to listen on; 0: any that is free.")  # fmt: skip
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Address to listen on; needs --reason "
+    "unless it is loopback."
+)  # fmt: skip
+@click.option("--reason", help="Why pages are served beyond this machine; they show it.")
+def command(**options: Any) -> None:
+    """Plan, try, ask and hand over in a browser, on this machine.
+
+    It prints an address; open it. Plan shows how clear a winner must be, Try draws on public data,
+    Ask releases answers about the data sets given here and charges the ledger, History and Hand
+    over show what was spent. Nothing is fetched from elsewhere. Ctrl-C ends it.
+
+    Needs the extra explore.
+
+    \b
+    privmax explore
+    privmax budget create budget.db --strict --epsilon 3 --delta 1e-5
+    privmax explore --ledger budget.db --data try=sample:searches
+    privmax explore --ledger budget.db --data log=log.parquet --user log=person \\
+        --columns log=query,country
+    """
+    try:
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError:
+        raise Refused(
+            f"privmax explore needs more packages. {explain_install('explore')}"
+        ) from None
+    try:
+        _serve(**options)
+    except LedgerError as error:
+        told = describe_ledger_error(error, options["ledger_name"] or "default")
+        raise refusal(error, told) from None
+    except PrivmaxError as error:
+        raise refusal(error, without_urls(describe_error(error))) from None
+
+
+def _serve(
+    data: tuple[str, ...],
+    datasets: str | None,
+    ledger: str | None,
+    ledger_name: str | None,
+    lenient: bool,
+    port: int,
+    host: str,
+    reason: str | None,
+    **declared: tuple[str, ...],
+) -> None:
+    from privmax.cli.run import refuse_folder
+    from privmax.explore.datasets import read_datasets
+    from privmax.explore.security import is_loopback
+    from privmax.explore.server import gate_for, listen, serve
+    from privmax.explore.state import Explorer
+    from privmax.explore.work import Pool
+    from privmax.ledger import Ledger
+
+    if not is_loopback(host) and not reason:
+        raise Refused(
+            f"--host {host}: others could reach the pages, without encryption. Say why with "
+            "--reason, or leave it out and use an SSH tunnel."
+        )
+    if os.environ.get(LEDGER) or os.environ.get(LEDGER_NAME):
+        check_ledger(ledger, ledger_name)
+    found = read_datasets({"file": data, **declared}, datasets)
+    opened = None
+    if ledger is not None:
+        refuse_folder(ledger)
+        opened = Ledger(ledger, ledger_name or "default")
+    elif found:
+        raise Refused("--data needs --ledger, which is charged for answers. Add --ledger FILE.")
+    listening = listen(host, port)
+    try:
+        number = listening.getsockname()[1]
+        gate = gate_for(host, number)
+        explorer = Explorer(gate, Pool(), opened, found, lenient, reason)
+        shown = f"[{host}]" if ":" in host else host
+
+        def started() -> None:
+            click.echo(f"Open http://{shown}:{number}/?key={gate.key}")
+            click.echo("Whoever has this address can use these pages. Ctrl-C ends them.", err=True)
+            if opened is not None and not opened.strict and not lenient:
+                click.echo(
+                    f"The ledger {hide_password(opened.name)} is not strict: nothing can be asked. "
+                    "See --lenient.",
+                    err=True,
+                )
+
+        serve(explorer, listening, started)
+    finally:
+        listening.close()
+        if opened is not None:
+            opened.close()

@@ -1,0 +1,236 @@
+"""What pages have computed in a process of its own: plans, draws and reports.
+
+A job is a function of plain values, and gives plain values. It reads no private data: a report is
+made of what was released already.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from privmax.numbers import plain
+
+OTHERS = 1_000
+"""In an open universe: how many candidates stand right behind the best in what misses are computed
+for."""
+
+HIGHEST = 10**9
+"""The score of the best in what misses are computed for: far above every threshold."""
+
+DRAWS = 100
+"""How often `try_draws` draws."""
+
+STEPS = 14
+"""Leads at which a curve of misses is computed."""
+
+CURVES = 5
+"""Mechanisms that get a curve."""
+
+SAMPLES: dict[str, dict[str, Any]] = {
+    "searches": {"columns": ["query"], "user": "person"},
+    "receipts": {"columns": ["article"], "user": "member"},
+    "counts": {"columns": ["query"], "score": "people"},
+}
+"""What there is to say of the shipped data sets."""
+
+LATER = ("large-margin", "large-margin-truncated")
+"""Mechanisms whose leads take a second or more: a page shows all others first."""
+
+LATER_IN_LISTS = ("permute-and-flip",)
+"""The same where more than one item is released."""
+
+
+def slow_mechanisms(k: int, ranked: bool) -> list[str]:
+    """The mechanisms whose leads take long."""
+    return [name for name in _able(k, ranked) if name in (LATER if k == 1 else LATER_IN_LISTS)]
+
+
+def plan_leads(
+    options: Mapping[str, Any], lead: int | None, *, is_slow: bool = False
+) -> dict[str, Any]:
+    """The rows of a plan with expected misses, why one is chosen, and curves of misses.
+
+    Args:
+        options: Those of `privmax.plan`.
+        lead: Records by which the best lead in what misses are computed for; None: what the chosen
+            mechanism needs.
+        is_slow: Whether to compute the rows of the slow mechanisms, and only those.
+    """
+    from privmax.planning.plans import candidates, plan, price_in_words, winners
+
+    k, ranked = options.get("k", 1), options.get("ranked", False)
+    later = slow_mechanisms(k, ranked)
+    names = later if is_slow else [name for name in _able(k, ranked) if name not in later]
+    found = plan(**options, mechanisms=names)
+    lead = lead or found.chosen.lead or found.limit or 1
+    rows = [
+        {
+            "name": row.name,
+            "lead": row.lead,
+            "misses": _misses(row.mechanism, found, lead),
+            "error": row.error,
+            "form": row.form,
+            "silent": row.silent,
+            "needs": row.needs,
+            "chosen": row.chosen,
+            "lacks": row.lacks,
+        }
+        for row in found.rows
+        if not (is_slow and row.chosen)
+    ]
+    return {
+        "rows": rows,
+        "limit": found.limit,
+        "why": found.why,
+        "chosen": found.chosen.name,
+        "lead": lead,
+        "near": found.near,
+        "title": found.title(),
+        "winners": winners(found.near),
+        "where": candidates(found.universe),
+        "cost": price_in_words(found.privacy, found.neighbors),
+        "curves": {} if is_slow else _curves(found, lead),
+        "later": [] if is_slow else later,
+    }
+
+
+def _able(k: int, ranked: bool) -> list[str]:
+    """The mechanisms that `plan` looks at by default, in its order."""
+    from privmax.mechanisms.registry import MECHANISMS
+    from privmax.planning.plans import releasing
+
+    wanted = releasing(k, ranked)
+    return [name for name in MECHANISMS if name in wanted]
+
+
+def _misses(mechanism: Any, found: Any, lead: int) -> float | None:
+    """Which part of the best a mechanism does not release, on average, from its exact law; None:
+    that is not known exactly.
+
+    The best lead by `lead`, and everybody else stands right behind them.
+    """
+    from privmax.profile import Profile
+
+    if mechanism is None:
+        return None
+    size, near = found.universe, found.near
+    others = OTHERS if size is None else size - near
+    top = max(HIGHEST, 10 * lead)
+    levels = [(top, near), *([(top - lead, others)] if others > 0 else [])]
+    profile = Profile(levels, universe=size)
+    if found.k == 1:
+        return max(0.0, 1.0 - float(mechanism.law(profile).best()))
+    exact = mechanism.expect(profile, found.k)
+    return None if exact is None else max(0.0, 1.0 - float(exact[1]) / found.k)
+
+
+def _curves(found: Any, lead: int) -> dict[str, list[tuple[int, float]]]:
+    """Misses over leads, of the chosen mechanism and the few that need least."""
+    shown = [row for row in found.rows if row.lead is not None][:CURVES]
+    shown = [row for row in found.rows if row.chosen] + [row for row in shown if not row.chosen]
+    reach = max([2 * found.chosen.lead if found.chosen.lead else 0, lead, 2 * found.limit, 4])
+    leads = sorted({max(1, round(reach * step / STEPS)) for step in range(STEPS + 1)} | {lead})
+    curves = {}
+    for row in shown[:CURVES]:
+        line = [(at, _misses(row.mechanism, found, at)) for at in leads]
+        exact = [(at, misses) for at, misses in line if misses is not None]
+        if exact:
+            curves[row.name] = exact
+    return curves
+
+
+def try_draws(data: Mapping[str, int] | str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """A hundred draws on public data: what came out how often, and how likely it was.
+
+    Args:
+        data: Scores by label, or the name of a shipped data set.
+        options: What `select` takes beside its data.
+    """
+    from contextlib import closing
+
+    from privmax.display import in_words
+    from privmax.noise.coins import SYSTEM
+    from privmax.selection import Selection
+    from privmax.sources.reading import source
+    from privmax.sources.tables import Columns
+    from privmax.universe import Universe
+
+    universe = Universe.of(options.get("universe", "open"))
+    rest = {name: value for name, value in options.items() if name != "universe"}
+    terms = Selection.of(Columns(), universe=universe, **rest).terms
+    terms.check()
+    held = count_sample(data) if isinstance(data, str) else dict(data)
+    opened = source(held, Columns(), universe=universe, sensitivity=None, resolution=None)
+    with closing(opened) as found:
+        terms.look(found)
+        drawn = [terms.draw(found, SYSTEM) for _ in range(DRAWS)]
+        law = terms.choice.mechanism.law(found.profile) if terms.k == 1 else None
+    scores = {in_words(label): score for label, score in held.items()}
+    chances = {} if law is None else {label: law.of(score) for label, score in scores.items()}
+    none = max(0.0, 1.0 - sum(chances.values()))
+    tally = Counter(in_words(item) for release in drawn for item in release.items)
+    top = sorted(scores, key=lambda label: (-scores[label], label))
+    listed = list(dict.fromkeys([*top[:12], *(label for label, _ in tally.most_common(24))]))
+    listed.sort(key=lambda label: (-scores.get(label, 0), label))
+    return {
+        "rows": [
+            (label, scores.get(label), tally[label], None if law is None else chances.get(label))
+            for label in listed
+        ],
+        "others": sum(tally.values()) - sum(tally[label] for label in listed),
+        "nothing": sum(not release.items for release in drawn),
+        "none": None if law is None else none,
+        "sizes": Counter(len(release.items) for release in drawn),
+        "draws": DRAWS,
+        "candidates": len(scores),
+        "k": terms.k,
+        "mechanism": type(terms.choice.mechanism).__name__,
+        "why": terms.choice.why,
+        "cost": {
+            "epsilon": plain(terms.privacy().epsilon),
+            "delta": plain(terms.privacy().delta),
+        },
+    }
+
+
+def count_sample(name: str) -> dict[str, int]:
+    """The scores of a shipped data set: of a log, how many different people there are by item."""
+    import csv
+
+    from privmax.samples import path
+
+    said = SAMPLES[name]
+    item, user, score = said["columns"][0], said.get("user"), said.get("score")
+    with path(name).open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    if score is not None:
+        return {line[item]: int(line[score]) for line in lines}
+    return dict(Counter(key for key, _ in {(line[item], line[user]) for line in lines}))
+
+
+def write_report(release: Any, about: Mapping[str, Any]) -> str:
+    """The page about a release; without its picture where matplotlib is missing."""
+    from privmax.report import html
+
+    given = dict(about)
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        given["universe"] = None
+    return html(release, **given)
+
+
+JOBS = {
+    "plan": plan_leads,
+    "try": try_draws,
+    "report": write_report,
+}
+"""What a worker can be asked, by name."""
+
+
+def run_job(name: str, arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """Run a job by its name."""
+    job: Any = JOBS[name]
+    return job(*arguments, **options)

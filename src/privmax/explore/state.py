@@ -1,0 +1,151 @@
+"""What all pages of one start share: the gate, the ledger, the data sets, and who computes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import time
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from anyio import CapacityLimiter, to_thread
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from privmax.cli.passwords import without_urls
+from privmax.errors import PrivmaxError
+from privmax.explore.markup import frame, notice
+from privmax.explore.security import FORM, Gate
+from privmax.explore.work import SECONDS, Pool, SlowError
+from privmax.report.markup import text
+
+if TYPE_CHECKING:
+    from privmax.explore.datasets import Dataset
+    from privmax.ledger import Ledger
+
+T = TypeVar("T")
+
+THREADS = 24
+"""Releases and looks into the ledger at a time."""
+
+LOOK = 0.1
+"""Seconds between two looks whether somebody still waits."""
+
+PENDING = 1000
+"""Questions that are remembered between preview and release."""
+
+
+@dataclass
+class Explorer:
+    """One start.
+
+    ledger     what is charged for releases; None: there are pages that release nothing
+    datasets   what may be asked about, by name
+    lenient    whether a ledger that is not strict may pay
+    reason     why the pages are served beyond this machine; None: they are not
+    """
+
+    gate: Gate
+    pool: Pool
+    ledger: Ledger | None = None
+    datasets: Mapping[str, Dataset] = field(default_factory=dict)
+    lenient: bool = False
+    reason: str | None = None
+    _threads: CapacityLimiter | None = None
+
+    async def compute(
+        self,
+        request: Request,
+        name: str,
+        *arguments: Any,
+        key: Hashable = None,
+        seconds: float = SECONDS,
+        **options: Any,
+    ) -> Any:
+        """What a job gives. Raises SlowError where it takes too long, or nobody waits any more."""
+        known = None if key is None else self.pool.cached((name, key))
+        if known is not None:
+            return known
+        job, start = self.pool.job(name, *arguments, **options), time.monotonic()
+        task = asyncio.ensure_future(self.in_thread(job.result))
+        while True:
+            done, _ = await asyncio.wait({task}, timeout=LOOK)
+            if done:
+                found = task.result()
+                if key is not None:
+                    self.pool.keep((name, key), found)
+                return found
+            if time.monotonic() - start > seconds or await request.is_disconnected():
+                job.stop()
+                task.add_done_callback(lambda one: one.cancelled() or one.exception())
+                raise SlowError
+
+    async def in_thread(self, act: Callable[..., T], *arguments: Any) -> T:
+        """What a function gives that may block."""
+        if self._threads is None:
+            self._threads = CapacityLimiter(THREADS)
+        return await to_thread.run_sync(act, *arguments, limiter=self._threads)
+
+    def page(self, tab: str, title: str, *parts: str, status: int = 200) -> Response:
+        """A whole page."""
+        banner = ""
+        if self.reason is not None:
+            banner = notice(
+                "These pages can be reached from other machines, and what they show travels "
+                f"without encryption. Reason given: {text(self.reason)}",
+                "warning",
+            )
+        return HTMLResponse(frame(tab, title, *parts, banner=banner, foot=self._foot()), status)
+
+    def _foot(self) -> str:
+        from privmax import __version__
+
+        ledger = "no ledger" if self.ledger is None else f"ledger “{text(self.ledger.name)}”"
+        return f"<p>privmax {text(__version__)} · {ledger} · on your own machine</p>"
+
+    def describe(self, error: BaseException) -> str:
+        """An error in words, without URLs and without a path of this machine."""
+        words = str(error) if isinstance(error, PrivmaxError) else type(error).__name__
+        for note in getattr(error, "__notes__", []):
+            words += f" {note}"
+        return self.without_paths(without_urls(words))
+
+    def without_paths(self, words: str) -> str:
+        """The words without where data and ledger are."""
+        places = {dataset.file: f"“{name}”" for name, dataset in self.datasets.items()}
+        if self.ledger is not None and "://" not in self.ledger.where:
+            places[self.ledger.where] = "the ledger"
+        known: dict[str, str] = {}
+        for place, shown in places.items():
+            for spelled in (os.path.abspath(place), os.path.realpath(place), place):
+                known.setdefault(spelled, shown)
+        for place in sorted(known, key=len, reverse=True):
+            if len(place) > 1:
+                words = words.replace(place, known[place])
+        return re.sub(r"(?<![\w.:/…])(?:/[^\s/'\"“”,;:]+){2,}/?", "…", words)
+
+
+def fields(request: Request) -> dict[str, str]:
+    """What stands behind the question mark of an address, each name once."""
+    return {name: value.strip() for name, value in request.query_params.items()}
+
+
+def form(request: Request) -> dict[str, list[str]]:
+    """The form of a request, which `Guard` has read."""
+    found: dict[str, list[str]] = request.scope[FORM]
+    return found
+
+
+def is_part(request: Request) -> bool:
+    """Whether htmx asks for a part of a page."""
+    return request.headers.get("hx-request") == "true"
+
+
+def too_slow(seconds: float = SECONDS) -> str:
+    return notice(
+        f"This takes longer than {seconds:.0f} seconds, and was stopped. Choose a larger ε, a "
+        "smaller k or a smaller universe; or run the command, which has no limit.",
+        "warning",
+    )

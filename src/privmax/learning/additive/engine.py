@@ -1,0 +1,341 @@
+"""Examples that stay in an engine: DuckDB, PostgreSQL or Spark counts what a round asks for.
+
+The engine makes the cells of every row once, and keeps them, several small columns packed into one
+number. A round is then one query: the model is joined to the rows as small tables, and the sums of
+residuals and curvatures of all features come back from one GROUP BY with grouping sets.
+
+Errors name the question that failed, and never pass on what the engine says.
+
+Proof:      docs/proofs/additive.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privmax.errors import DataError, EngineError, ParameterError, UnsupportedError
+from privmax.learning.additive.fitting import Sums
+from privmax.learning.additive.link import CURVATURES, LIMIT, RESIDUALS
+from privmax.learning.additive.model import Part
+from privmax.sources.engines import engine_of
+from privmax.sources.engines.base import Engine, ask
+
+SERVED = {"duckdb": "DuckDB", "postgres": "PostgreSQL", "pyspark": "Spark"}
+"""Engines whose SQL has grouping sets, by the name that Ibis has for them."""
+
+PACKED = 1024
+"""Cells of several features are packed into one number up to here."""
+
+SETS = 64
+"""Grouping sets of one query."""
+
+QUESTION = "the sums of a round"
+
+LABEL, KEY, SCORE, GROUP = "privmax_label", "privmax_key", "privmax_score", "privmax_group"
+RESIDUAL, CURVE, PLACE = "privmax_residual", "privmax_curve", "privmax_place"
+
+
+def open_rows(
+    table: Any, schema: Any, label: str, labels: NDArray[Any], held: ExitStack
+) -> EngineRows:
+    """The rows of an Ibis table, made ready by their engine.
+
+    Args:
+        table: Where they are.
+        schema: Its columns, and the cells of each.
+        label: The column of labels.
+        labels: The two that are declared.
+        held: Closes what is kept for the fit.
+
+    Raises:
+        UnsupportedError: The engine has no grouping sets.
+        DataError: A label is not among those declared, or there are no rows.
+    """
+    engine = engine_of(table)
+    if engine.backend.name not in SERVED:
+        raise UnsupportedError(
+            f"Additive models are not counted in {engine.backend.name}, only in "
+            f"{', '.join(SERVED.values())}. Copy the table to DuckDB, or give X as a frame."
+        )
+    engine.begin(table, held)
+    cells = schema.expressions(table)
+    first, second = (_is_label(engine, table[label], one) for one in labels.tolist())
+    bundles = pack([column.cells for column in schema.columns])
+    keys = {f"{KEY}{number}": bundle.key(cells) for number, bundle in enumerate(bundles)}
+    other = first.fill_null(False).ifelse(0, -1)
+    told = table.select(**keys, **{LABEL: second.fill_null(False).ifelse(1, other).cast("int32")})
+    return EngineRows(engine, engine.keep(told, held), bundles, held)
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """Features whose cells are packed into one number, the last feature counting in ones.
+
+    features   their numbers
+    cells      how many cells each has
+    """
+
+    features: tuple[int, ...]
+    cells: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """How many numbers there are."""
+        return prod(self.cells)
+
+    def key(self, cells: Sequence[Any]) -> Any:
+        """The number, from an expression for the cell of every feature."""
+        packed = None
+        for feature, size in zip(self.features, self.cells, strict=True):
+            cell = cells[feature].cast("int32")
+            packed = cell if packed is None else packed * size + cell
+        assert packed is not None, "a bundle has features"
+        return packed.cast("int32")
+
+    def cells_of(self, feature: int) -> NDArray[np.intp]:
+        """The cell of a feature, for every number."""
+        place = self.features.index(feature)
+        after = prod(self.cells[place + 1 :])
+        return np.arange(self.size) // after % self.cells[place]
+
+
+def pack(cells: Sequence[int]) -> list[Bundle]:
+    """Features put together, in order, as long as their cells fit into one number.
+
+    Examples:
+        >>> [bundle.features for bundle in pack([32, 32, 2, 700])]
+        [(0, 1), (2,), (3,)]
+    """
+    found: list[list[int]] = []
+    for feature in range(len(cells)):
+        if found and prod(cells[one] for one in (*found[-1], feature)) <= PACKED:
+            found[-1].append(feature)
+        else:
+            found.append([feature])
+    return [Bundle(tuple(group), tuple(cells[one] for one in group)) for group in found]
+
+
+class EngineRows:
+    """Rows in an engine. They are private, and so is all that it counts.
+
+    Args:
+        engine: What counts.
+        kept: A table with a packed key for each bundle, and the label: 0, 1, or −1 for another one.
+        bundles: What the keys hold.
+        held: Closes tables that a round makes.
+    """
+
+    def __init__(self, engine: Engine, kept: Any, bundles: list[Bundle], held: ExitStack) -> None:
+        self._engine, self._kept, self._bundles, self._held = engine, kept, bundles, held
+        self._intercept = 0
+        self._tables: dict[Part, Sums] = {}
+        self._counted: dict[Part, tuple[Sums, Sums]] = {}
+        self._bundle_of = {one: bundle for bundle in bundles for one in bundle.features}
+        self._link = self._link_table()
+        self._labels: tuple[int, int] | None = None
+
+    def __repr__(self) -> str:
+        return "EngineRows(<private>)"
+
+    def labels(self) -> tuple[int, int]:
+        if self._labels is None:
+            tally = self._kept.group_by(LABEL).agg(number=self._kept.count())
+            rows = ask(QUESTION, self._engine.rows, tally)
+            found = {int(label): int(number) for label, number in rows}
+            if not found:
+                raise DataError("Found array with 0 sample(s): X has no rows.")
+            if -1 in found:
+                raise DataError("A label in y is not among the declared labels.")
+            self._labels = found.get(0, 0), found.get(1, 0)
+        return self._labels
+
+    def start(self, intercept: int) -> None:
+        self._intercept = intercept
+        self._tables.clear()
+        self._counted.clear()
+
+    def residuals(self, parts: Sequence[Part]) -> list[Sums]:
+        self._count(parts)
+        return [self._counted[part][0] for part in parts]
+
+    def sums(self, part: Part) -> tuple[Sums, Sums]:
+        if part not in self._counted:
+            self._count([part])
+        return self._counted[part]
+
+    def add(self, part: Part, steps: Sums) -> None:
+        self._tables[part] = self._tables.get(part, np.zeros(part.size, np.int64)) + steps
+        self._counted.clear()
+
+    def _count(self, parts: Sequence[Part]) -> None:
+        """Ask for the sums of all cells of all these parts, and keep them until a table changes."""
+        singles = [part for part in parts if len(part.features) == 1]
+        if singles:
+            wanted = sorted({self._number(part.features[0]) for part in singles})
+            sums = self._ask({(f"{KEY}{one}",): (self._bundles[one].size,) for one in wanted}, [])
+            found = dict(zip(wanted, sums, strict=True))
+            for part in singles:
+                bundle, feature = self._bundle_of[part.features[0]], part.features[0]
+                places = np.asarray(part.groups[0])[bundle.cells_of(feature)]
+                both = found[self._number(feature)]
+                residuals, curves = (_merge(one, places, part.size) for one in both)
+                self._counted[part] = residuals, curves
+        doubles = [part for part in parts if len(part.features) == 2]
+        for start in range(0, len(doubles), SETS):
+            some = doubles[start : start + SETS]
+            sets = {tuple(f"{GROUP}{one}" for one in part.features): part.shape for part in some}
+            for part, both in zip(some, self._ask(sets, some), strict=True):
+                self._counted[part] = both
+
+    def _ask(
+        self, sets: Mapping[tuple[str, ...], tuple[int, ...]], doubles: Sequence[Part]
+    ) -> list[tuple[Sums, Sums]]:
+        """The sums of residuals and curvatures by each set of columns, in one query.
+
+        Every cell of every set has a place of its own: the places of a set follow those of the set
+        before. A column is null in the rows of sets that it is not part of.
+        """
+        rows, ends, terms = self._scored(doubles), [0], []
+        for names, shape in sets.items():
+            place = names[0]
+            for name, size in zip(names[1:], shape[1:], strict=True):
+                place = f"({place} * {size} + {name})"
+            terms.append(f"{place} + {ends[-1]}")
+            ends.append(ends[-1] + prod(shape))
+        grouping = ", ".join(f"({', '.join(names)})" for names in sets)
+        query = (
+            f"SELECT COALESCE({', '.join([*terms, '-1'])}) AS {PLACE}, "
+            f"SUM({RESIDUAL}) AS {RESIDUAL}, SUM({CURVE}) AS {CURVE} "
+            f"FROM {{}} GROUP BY GROUPING SETS ({grouping})"
+        )
+        answers = ask(QUESTION, self._engine.rows, _wrap(rows, query))
+        totals = np.zeros((2, ends[-1]), np.int64)
+        for place, residual, curve in answers:
+            if not 0 <= int(place) < ends[-1]:
+                raise EngineError("The engine counted a cell that the schema does not have.")
+            totals[:, int(place)] = int(residual), int(curve)
+        return [(totals[0, start:end], totals[1, start:end]) for start, end in pairwise(ends)]
+
+    def _scored(self, doubles: Sequence[Part]) -> Any:
+        """The rows with their keys, residual and curvature; and with groups, for pairs."""
+        import ibis
+
+        grouped = dict(
+            pair
+            for part in (*doubles, *(one for one in self._tables if len(one.features) == 2))
+            for pair in zip(part.features, part.groups, strict=True)
+        )
+        rows, scores = self._kept, [ibis.literal(self._intercept, "int64")]
+        for number, bundle in enumerate(self._bundles):
+            columns = self._columns(bundle, grouped)
+            if len(columns) == 1:
+                continue
+            small = self._table({f"{name}_{number}": values for name, values in columns.items()})
+            rows = rows.join(small, rows[f"{KEY}{number}"] == small[f"{KEY}_{number}"])
+            if SCORE in columns:
+                scores.append(rows[f"{SCORE}_{number}"])
+        named = {
+            f"{GROUP}{feature}": rows[f"{GROUP}{feature}_{self._number(feature)}"]
+            for feature in grouped
+        }
+        keys = [f"{KEY}{number}" for number in range(len(self._bundles))]
+        rows = rows.select(*keys, LABEL, **named, **{SCORE: sum(scores[1:], start=scores[0])})
+        for number, (part, table) in enumerate(self._tables.items()):
+            if len(part.features) == 2:
+                rows = self._add_pair(rows, number, part, table)
+        key = (rows[SCORE].clip(-LIMIT, LIMIT) + LIMIT) * 2 + rows[LABEL]
+        rows = rows.mutate(**{f"{SCORE}_key": key.cast("int64")})
+        link = self._link
+        rows = rows.join(link, rows[f"{SCORE}_key"] == link[f"{KEY}_link"])
+        return rows.select(*keys, *named, RESIDUAL, CURVE)
+
+    def _columns(
+        self, bundle: Bundle, grouped: Mapping[int, tuple[int, ...]]
+    ) -> dict[str, NDArray[np.int64]]:
+        """What the model says of every key of a bundle: the score that its features add up to, and
+        the group of each.
+        """
+        columns: dict[str, NDArray[np.int64]] = {KEY: np.arange(bundle.size)}
+        for part, table in self._tables.items():
+            if len(part.features) == 1 and part.features[0] in bundle.features:
+                places = np.asarray(part.groups[0])[bundle.cells_of(part.features[0])]
+                columns[SCORE] = columns.get(SCORE, np.zeros(bundle.size, np.int64)) + table[places]
+        for feature in bundle.features:
+            if feature in grouped:
+                groups = np.asarray(grouped[feature], np.int64)[bundle.cells_of(feature)]
+                columns[f"{GROUP}{feature}"] = groups
+        return columns
+
+    def _add_pair(self, rows: Any, number: int, part: Part, table: Sums) -> Any:
+        """The rows with the entry of a pair added to their score."""
+        first, second = (rows[f"{GROUP}{feature}"] for feature in part.features)
+        place, added = f"{PLACE}_{number}", f"{SCORE}_pair{number}"
+        columns = rows.columns
+        rows = rows.mutate(**{place: (first * part.shape[1] + second).cast("int64")})
+        small = self._table({f"{place}_key": np.arange(part.size), added: table})
+        rows = rows.join(small, rows[place] == small[f"{place}_key"])
+        return rows.mutate(**{SCORE: rows[SCORE] + rows[added]}).select(*columns)
+
+    def _link_table(self) -> Any:
+        """Residual and curvature by (score + LIMIT)·2 + label."""
+        return self._table(
+            {
+                f"{KEY}_link": np.arange(RESIDUALS.size),
+                RESIDUAL: RESIDUALS.T.ravel().astype(np.int64),
+                CURVE: np.repeat(CURVATURES.astype(np.int64), 2),
+            }
+        )
+
+    def _table(self, columns: Mapping[str, NDArray[Any]]) -> Any:
+        """A small table of whole numbers in the engine."""
+        import ibis
+
+        types = ibis.schema(dict.fromkeys(columns, "int64"))
+        lists = {name: values.tolist() for name, values in columns.items()}
+        return ask(QUESTION, self._engine.table_of, lists, types, self._held)
+
+    def _number(self, feature: int) -> int:
+        """The number of the bundle that a feature is in."""
+        return self._bundles.index(self._bundle_of[feature])
+
+
+def _wrap(rows: Any, query: str) -> Any:
+    """A query of our own about an Ibis expression, as an expression: Ibis has no grouping sets."""
+    import ibis
+    from ibis.expr import operations
+
+    name = "privmax_rows"
+    types = ibis.schema(dict.fromkeys((PLACE, RESIDUAL, CURVE), "int64"))
+    named = rows.alias(name)
+    return operations.SQLStringView(
+        parent=named.op(), query=query.format(name), schema=types
+    ).to_expr()
+
+
+def _merge(sums: Sums, places: NDArray[np.intp], size: int) -> Sums:
+    """Sums by places that several of them share."""
+    merged = np.zeros(size, np.int64)
+    np.add.at(merged, places, sums)
+    return merged
+
+
+def _is_label(engine: Engine, column: Any, label: Any) -> Any:
+    """Whether rows have a label, compared as the engine compares everything: text by its bytes."""
+    value = label if isinstance(label, str | bool) else Decimal(str(label))
+    operands = engine.operands(column, value)
+    if operands is None:
+        raise ParameterError(
+            "labels", label, f"the column of labels is of type {column.type()}",
+            "Give two labels of that type.",
+        )  # fmt: skip
+    left, right = operands
+    return left == right

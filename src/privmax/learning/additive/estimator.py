@@ -1,0 +1,317 @@
+"""An additive model fitted under differential privacy, as a scikit-learn classifier.
+
+Proof:      docs/proofs/additive.md
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from contextlib import ExitStack
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from privmax.choice import Choice
+from privmax.errors import ParameterError
+from privmax.learning.additive.fitting import Layout, Rows, fit_rounds
+from privmax.learning.additive.link import ONE, log_odds
+from privmax.learning.additive.memory import MemoryRows
+from privmax.learning.additive.model import AdditiveModel, Codes
+from privmax.learning.additive.reading import (
+    check_schema,
+    is_table,
+    name_labels,
+    read_examples,
+    read_labels,
+)
+from privmax.learning.additive.rounds import GREEDY, AdditiveRounds
+from privmax.learning.additive.words import name_entries, signed, title
+from privmax.learning.schema import Schema
+from privmax.ledger import Ledger
+from privmax.ledger.events import ROW, Price, label
+from privmax.ledger.payment import Question, Request
+from privmax.noise.coins import SYSTEM, Coins
+from privmax.numbers import Number, whole
+from privmax.privacy import ADD_REMOVE
+from privmax.release import Release, Terms, answer
+from privmax.sources.base import PlainSource
+from privmax.universe import Universe
+from privmax.warnings import warn_of_fits
+
+ONE_MODEL = Universe(1)
+"""A fit releases one model."""
+
+ROUNDS = 20
+"""How many rounds there are by default."""
+
+
+class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """A generalized additive model of two labels: log-odds are a sum of one small table per column.
+
+    ONE ROW IS ONE INDIVIDUAL. Every `fit` pays again: `cross_val_score` with 5 folds is five
+    releases, and the scores it returns are not private at all, nor is `score` on private data.
+
+    `fit` sets `model_`, the tables; `release_`, with its cost; `classes_`, the labels. All of it
+    may be published, and so may `shape_functions_` and `rules_`, which tell the tables in words.
+
+    Args:
+        schema: Which columns there are, and into which cells their values fall. It is public:
+            nothing in it may come from the data.
+        epsilon: What one `fit` costs; a float means the decimal that it prints as: 0.1 is one
+            tenth.
+        delta: Probability with which the guarantee may fail, such as 1e-6. With 0 the noise is
+            larger, and the guarantee cannot fail.
+        labels: The two labels, public knowledge; probabilities are those of the second.
+        rounds: In how many rounds tables are fitted; each chooses a column. Fewer may be better
+            for few rows, above all where delta is 0.
+        interactions: In how many further rounds to fit a table for two columns together. They take
+            30 % of the budget: worth it where columns matter only together.
+        order: "greedy": every round chooses the column that promises most; "cyclic": columns take
+            turns, which suits few columns that all matter.
+        neighbors: "add-remove" (the default): one example more or less; "replace": another example.
+        unit: What the cost hides, for the ledger, which holds one unit: "row" by default. Say it
+            where you know better: unit="user" if every row is a person.
+        ledger: The privacy budget that covers every `fit`: charged before the first draw, recorded
+            before `fit` returns. Give `ledger.request("nightly", account=…, dataset=…)` to name the
+            request, the account to charge as well or the data. A fit under an id that was charged
+            before gives the recorded model again, whatever its data, and costs nothing more.
+        coins: Source of random bits; for tests only.
+
+    Examples:
+        >>> import numpy as np
+        >>> from privmax.learning import Number, PrivateGAM, Schema
+        >>> X = np.arange(10_000.0).reshape(-1, 1)
+        >>> gam = PrivateGAM(Schema(x=Number(0, 10_000, cells=2)), 1, 1e-6, labels=[0, 1], rounds=3)
+        >>> gam.fit(X, X[:, 0] >= 5_000).predict([[10], [9_000]])
+        array([0, 1])
+        >>> gam.release_.privacy
+        Privacy(epsilon=1, delta=1e-06)
+    """
+
+    model_: AdditiveModel
+    release_: Release
+    classes_: NDArray[Any]
+
+    def __init__(
+        self,
+        schema: Schema | None = None,
+        epsilon: Number | None = None,
+        delta: Number = 0,
+        *,
+        labels: Sequence[Any] | None = None,
+        rounds: int = ROUNDS,
+        interactions: int = 0,
+        order: str = GREEDY,
+        neighbors: str | None = None,
+        unit: str | None = None,
+        ledger: Ledger | Request | None = None,
+        coins: Coins | None = None,
+    ) -> None:
+        self.schema = schema
+        self.epsilon = epsilon
+        self.delta = delta
+        self.labels = labels
+        self.rounds = rounds
+        self.interactions = interactions
+        self.order = order
+        self.neighbors = neighbors
+        self.unit = unit
+        self.ledger = ledger
+        self.coins = coins
+
+    def fit(self, X: Any, y: Any) -> PrivateGAM:
+        """Fit the tables, at the cost of one release.
+
+        Args:
+            X: A frame with the columns of the schema; or an array with them in order; or an Ibis
+                table, which stays in its engine.
+            y: A label for each row; of an Ibis table the name of the column that has them.
+        """
+        schema, labels = check_schema(self.schema), read_labels(self.labels)
+        rounds = self._rounds()
+        for name in ("model_", "feature_names_in_"):
+            self.__dict__.pop(name, None)  # a fit that fails leaves no model behind
+        # `fit` must not change a parameter.
+        coins = SYSTEM if self.coins is None else deepcopy(self.coins)
+        layout = Layout.of(schema)
+        unit = ROW if self.unit is None else self.unit
+        terms = AdditiveTerms(given=cast(Any, rounds), unit=unit, layout=layout)
+        column = name_labels(X, y) if is_table(X) else None
+
+        def read(stack: ExitStack) -> Any:
+            if column is None:
+                return AdditiveSource(MemoryRows(*read_examples(schema, X, y, labels)))
+            from privmax.learning.additive.engine import open_rows
+
+            return AdditiveSource(open_rows(X, schema, column, labels, stack))
+
+        if self.ledger is None:
+            warn_of_fits(terms.privacy(), "PrivateGAM")
+        release = answer(
+            terms, read, self.ledger, question=self._question(schema, labels), coins=coins
+        )
+        self._take(release, labels, schema, X)
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The chance of each label, for every row of X."""
+        codes = self._codes(X)
+        second = self.model_.chances(codes)
+        return np.column_stack([1 - second, second])
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """The log-odds of the second label, for every row of X."""
+        codes = self._codes(X)
+        return log_odds(self.model_.scores(codes))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The likelier label of every row of X."""
+        second = self.decision_function(X) > 0
+        return self.classes_[second.astype(np.intp)]
+
+    @property
+    def shape_functions_(self) -> dict[str, list[dict[str, Any]]]:
+        """What each column adds to the log-odds of the second label, cell by cell.
+
+        The keys are names of columns, two of them joined by " × " where they count together. Each
+        value is a list of small records: `pandas.DataFrame` makes a table of it, and
+        `privmax.plots.shapes` draws all of them.
+
+        Examples:
+            >>> from privmax.learning import Number, PrivateGAM, Schema
+            >>> X = np.arange(10_000.0).reshape(-1, 1)
+            >>> schema = Schema(x=Number(0, 10_000, cells=2))
+            >>> gam = PrivateGAM(schema, 1, 1e-6, labels=[0, 1], rounds=3).fit(X, X[:, 0] >= 5_000)
+            >>> [one["cell"] for one in gam.shape_functions_["x"]]
+            ['x < 5000', 'x >= 5000']
+        """
+        check_is_fitted(self, "model_")
+        return {
+            title(part, self.schema_): [
+                {"cell": words, "log_odds": entry / ONE}
+                for words, entry in zip(name_entries(part, self.schema_), table, strict=True)
+            ]
+            for part, table in self.model_.tables.items()
+        }
+
+    @property
+    def rules_(self) -> list[str]:
+        """The tables in words, the largest entries first, such as "age < 20: −1.25"."""
+        check_is_fitted(self, "model_")
+        found = [
+            (entry, words)
+            for part, table in self.model_.tables.items()
+            for words, entry in zip(name_entries(part, self.schema_), table, strict=True)
+            if entry
+        ]
+        found.sort(key=lambda one: (-abs(one[0]), one[1]))
+        return [f"{words}: {signed(entry / ONE)}" for entry, words in found]
+
+    def _rounds(self) -> AdditiveRounds:
+        """What each release costs, if all parameters are as they must be."""
+        if self.epsilon is None:
+            raise ParameterError.required("epsilon", "", "Give epsilon (and delta).")
+        return AdditiveRounds(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            rounds=self.rounds,
+            pairs=whole("interactions", self.interactions, least=0),
+            order=self.order,
+            neighbors=ADD_REMOVE if self.neighbors is None else self.neighbors,
+        )
+
+    def _question(self, schema: Schema, labels: NDArray[Any]) -> Question | None:
+        """What a ledger writes down of a fit."""
+        if self.ledger is None:
+            return None
+        return Question("PrivateGAM", {"schema": repr(schema), "labels": labels.tolist()})
+
+    def _take(self, release: Release, labels: NDArray[Any], schema: Schema, X: Any) -> None:
+        if release.item is None:
+            warnings.warn(
+                "No answer: the fit failed after it was charged, so model_ has no tables and both "
+                "labels are equally likely.",
+                stacklevel=3,
+            )
+        self.model_ = AdditiveModel(0, {}) if release.item is None else release.item
+        self.release_, self.classes_, self.schema_ = release, labels, schema
+        self.n_features_in_ = schema.features
+        if hasattr(X, "columns"):
+            self.feature_names_in_ = np.array(schema.names, dtype=object)
+
+    def _codes(self, X: Any) -> Codes:
+        check_is_fitted(self, "model_")
+        return self.schema_.codes(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True  # a public grid need not fit, and privacy adds noise
+        tags.input_tags.allow_nan = True  # a schema has a cell for every value
+        tags.input_tags.sparse = True
+        return tags
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdditiveTerms(Terms):
+    """The terms of a fit: what runs are rounds, and a ledger keeps the tables.
+
+    layout   what is public of the features
+    """
+
+    layout: Layout
+    universe: Universe = ONE_MODEL
+
+    def __post_init__(self) -> None:
+        """The rounds were checked when they were made."""
+        if self.unit is not None:
+            label("unit", self.unit)
+
+    @property
+    def rounds(self) -> AdditiveRounds:
+        """How the fit spends its budget."""
+        return cast(AdditiveRounds, self.given)
+
+    @property
+    def choice(self) -> Choice:
+        return Choice(cast(Any, self.rounds), "additive models are fitted in rounds")
+
+    def cost(self) -> Price:
+        """What to charge: also in ρ, which a ledger under the rule "zcdp" adds up."""
+        rounds = self.rounds
+        return Price(rounds.privacy(), neighbors=rounds.neighbors, unit=self.unit, rho=rounds.rho)
+
+    def check(self) -> None:
+        """There is nothing to refuse: rounds serve every schema."""
+
+    def look(self, source: Any) -> None:
+        """Count labels once before the charge: an engine that fails does so now."""
+        source.rows.labels()
+
+    def draw(self, source: Any, coins: Coins) -> Release:
+        model = fit_rounds(source.rows, self.layout, self.rounds, coins)
+        return replace(self.release(), items=(model,))
+
+    def decode(self, written: Any) -> AdditiveModel:
+        return AdditiveModel.from_json(written)
+
+
+class AdditiveSource(PlainSource):
+    """Rows for an additive fit. They are private."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+
+    def __repr__(self) -> str:
+        return "AdditiveSource(<private>)"
+
+    def encode(self, item: AdditiveModel) -> Any:
+        """A model as JSON."""
+        return item.to_json()

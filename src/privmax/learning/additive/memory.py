@@ -1,0 +1,118 @@
+"""Examples in memory, counted cell by cell."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privmax.learning.additive.fitting import Sums
+from privmax.learning.additive.link import CURVATURES, LIMIT, RESIDUALS
+from privmax.learning.additive.model import Codes, Part
+
+COMPILED_FROM = 1 << 24
+"""So many cells to go through in a round, and the compiled code is worth its loading."""
+
+_BLOCK = 1 << 20
+"""Rows whose residuals stay in the processor's cache while all features are counted."""
+
+
+class MemoryRows:
+    """Rows as cells, with a score each. They are private.
+
+    Args:
+        codes: The cell of every value, a row for each feature.
+        labels: False or True for each example.
+        compiled: Whether to count with compiled code; by default where it pays.
+    """
+
+    def __init__(
+        self, codes: Codes, labels: NDArray[np.bool_], compiled: bool | None = None
+    ) -> None:
+        self._codes = codes
+        self._labels = labels
+        self._scores = np.zeros(len(labels), np.int32)
+        self._found: NDArray[np.int16] | None = None
+        if compiled is None:
+            compiled = codes.size >= COMPILED_FROM and find_spec("numba") is not None
+        self._kernel: Any = None
+        if compiled:
+            from privmax.learning.additive import kernel
+
+            self._kernel = kernel
+
+    def __repr__(self) -> str:
+        return "MemoryRows(<private>)"
+
+    def labels(self) -> tuple[int, int]:
+        second = int(np.count_nonzero(self._labels))
+        return len(self._labels) - second, second
+
+    def start(self, intercept: int) -> None:
+        self._scores[:] = intercept
+        self._found = None
+
+    def residuals(self, parts: Sequence[Part]) -> list[Sums]:
+        found = self._residuals()
+        if self._kernel is not None:
+            return _in_threads(lambda part: self._add_up(part, found), parts)
+        weights = found.astype(np.float64)  # whole numbers, and so are their sums
+        return [_total(self._places(part), weights, part.size) for part in parts]
+
+    def sums(self, part: Part) -> tuple[Sums, Sums]:
+        found, curves = self._residuals(), CURVATURES[self._clipped()]
+        if self._kernel is not None:
+            return self._add_up(part, found), self._add_up(part, curves)
+        places = self._places(part)
+        first, second = (one.astype(np.float64) for one in (found, curves))
+        return _total(places, first, part.size), _total(places, second, part.size)
+
+    def add(self, part: Part, steps: Sums) -> None:
+        self._scores += steps.astype(np.int32)[self._places(part)]
+        self._found = None
+
+    def _clipped(self) -> NDArray[np.int32]:
+        """Scores as places in the tables of the link."""
+        return np.clip(self._scores, -LIMIT, LIMIT) + LIMIT
+
+    def _residuals(self) -> NDArray[np.int16]:
+        if self._found is None and self._kernel is not None:
+            found = np.empty(len(self._scores), np.int16)
+            self._kernel.look_up(self._scores, self._labels, RESIDUALS, LIMIT, found)
+            self._found = found
+        elif self._found is None:
+            clipped = self._clipped()
+            self._found = np.where(self._labels, RESIDUALS[1][clipped], RESIDUALS[0][clipped])
+        assert self._found is not None
+        return self._found
+
+    def _places(self, part: Part) -> NDArray[Any]:
+        """The entry of the table that each row has: its cell, where every cell stands alone."""
+        if len(part.features) == 1 and part.size == len(part.groups[0]):
+            codes: NDArray[Any] = self._codes[part.features[0]]
+            return codes
+        return part.places(self._codes)
+
+    def _add_up(self, part: Part, weights: NDArray[np.int16]) -> Sums:
+        sums = np.zeros((4, part.size), np.int64)
+        places = self._places(part)
+        for start in range(0, len(weights), _BLOCK):
+            some = slice(start, start + _BLOCK)
+            self._kernel.add_up(places[some], weights[some], sums)
+        total: Sums = sums.sum(axis=0)
+        return total
+
+
+def _in_threads(count: Callable[[Part], Sums], parts: Sequence[Part]) -> list[Sums]:
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        return list(threads.map(count, parts))
+
+
+def _total(places: NDArray[Any], weights: NDArray[np.float64], size: int) -> Sums:
+    """Sums of whole numbers, exact below 2^53, which 10^13 rows do not reach."""
+    return np.bincount(places, weights, minlength=size).astype(np.int64)

@@ -1,0 +1,145 @@
+"""An additive model: an intercept and a table of whole numbers for each term.
+
+Everything in it was released, or follows from what was released and the schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privmax.learning.additive.link import log_odds
+
+Codes = NDArray[np.unsignedinteger[Any]]
+"""Cells of all rows: a row for each feature, a column for each example."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a term looks at: one feature, or two, each with its cells put into groups.
+
+    features   their numbers
+    groups     for each feature the group of every cell
+    """
+
+    features: tuple[int, ...]
+    groups: tuple[tuple[int, ...], ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many groups each feature has."""
+        return tuple(max(groups) + 1 for groups in self.groups)
+
+    @property
+    def size(self) -> int:
+        """How many entries its table has."""
+        return prod(self.shape)
+
+    def places(self, codes: Codes) -> NDArray[np.intp]:
+        """The entry of the table that each row has.
+
+        Examples:
+            >>> part = Part((0, 1), ((0, 0, 1), (0, 1)))
+            >>> part.places(np.array([[0, 2], [1, 1]], np.uint8)).tolist()
+            [1, 3]
+        """
+        found = np.zeros(codes.shape[1], np.intp)
+        for feature, groups in zip(self.features, self.groups, strict=True):
+            found *= max(groups) + 1
+            found += np.asarray(groups, np.intp)[codes[feature]]
+        return found
+
+
+@dataclass(frozen=True, repr=False)
+class AdditiveModel:
+    """Log-odds of the second label, as a sum of tables.
+
+    intercept   in steps of 1/256
+    tables      for each part that was chosen its table, in the same steps
+    path        which part each round chose, by its features
+
+    Examples:
+        >>> model = AdditiveModel(0, {Part((0,), ((0, 1),)): (-256, 256)}, ((0,),))
+        >>> model.scores(np.array([[0, 1, 1]], np.uint8)).tolist()
+        [-256, 256, 256]
+    """
+
+    intercept: int
+    tables: Mapping[Part, tuple[int, ...]]
+    path: tuple[tuple[int, ...], ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<additive model: intercept {self.intercept}, {len(self.tables)} tables>"
+
+    def __hash__(self) -> int:
+        return hash((self.intercept, frozenset(self.tables.items()), self.path))
+
+    def scores(self, codes: Codes) -> NDArray[np.int64]:
+        """The score of each row, in steps."""
+        found = np.full(codes.shape[1], self.intercept, np.int64)
+        for part, table in self.tables.items():
+            found += np.asarray(table, np.int64)[part.places(codes)]
+        return found
+
+    def chances(self, codes: Codes) -> NDArray[np.float64]:
+        """The chance of the second label, of each row."""
+        chances: NDArray[np.float64] = 1 / (1 + np.exp(-log_odds(self.scores(codes))))
+        return chances
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as JSON."""
+        tables = [
+            {
+                "features": list(part.features),
+                "groups": [list(groups) for groups in part.groups],
+                "table": list(table),
+            }
+            for part, table in self.tables.items()
+        ]
+        return {
+            "intercept": self.intercept,
+            "tables": tables,
+            "path": [list(features) for features in self.path],
+        }
+
+    @classmethod
+    def from_json(cls, written: Mapping[str, Any]) -> Self:
+        """What `to_json` wrote.
+
+        Examples:
+            >>> model = AdditiveModel(3, {Part((0,), ((0, 1),)): (-256, 256)}, ((0,),))
+            >>> AdditiveModel.from_json(model.to_json()) == model
+            True
+        """
+        tables = {
+            Part(tuple(one["features"]), tuple(map(tuple, one["groups"]))): tuple(one["table"])
+            for one in written["tables"]
+        }
+        return cls(written["intercept"], tables, tuple(map(tuple, written["path"])))
+
+
+def join_cells(cells: int, most: int) -> tuple[int, ...]:
+    """Cells put into at most so many groups of neighbors.
+
+    Examples:
+        >>> join_cells(5, 2), join_cells(2, 8)
+        ((0, 0, 0, 1, 1), (0, 1))
+    """
+    if cells <= most:
+        return tuple(range(cells))
+    return tuple(cell * most // cells for cell in range(cells))
+
+
+def single(feature: int, cells: int) -> Part:
+    """A feature by itself, every cell on its own."""
+    return Part((feature,), (tuple(range(cells)),))
+
+
+def pair(first: int, second: int, groups: Sequence[tuple[int, ...]]) -> Part:
+    """Two features together; `groups` are those of all features."""
+    return Part((first, second), (groups[first], groups[second]))

@@ -1,0 +1,229 @@
+"""What each release of an additive fit costs, and the noise it gets. All of it is public.
+
+One release of the two label counts, then rounds. A round chooses a part by the exponential
+mechanism (unless parts are taken in turn), and releases the sums of residuals and of curvatures in
+all cells of that part. With a delta the budget is shared in ρ of concentrated privacy, and sums get
+discrete Gaussian noise; without one it is shared in epsilon, and they get discrete Laplace noise.
+
+Proof:      docs/proofs/additive.md
+References: Friedman & Schuster, KDD 2010; Nori, Caruana, Bu, Shen & Kulkarni, ICML 2021; Canonne,
+            Kamath & Steinke, NeurIPS 2020; Cesar & Rogers, ALT 2021
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privmax.composition import largest_rho
+from privmax.errors import ParameterError
+from privmax.learning.additive.link import CLIP, CURVE, UNIT
+from privmax.mechanisms.contract import Relation, read_relation
+from privmax.mechanisms.exponential import Exponential
+from privmax.noise import bulk
+from privmax.noise.coins import Coins
+from privmax.numbers import positive, probability, whole
+from privmax.parameters import Exact, Parameter, Parameters, Whole, parameter
+from privmax.privacy import ADD_REMOVE, REPLACE, Neighbors, Privacy
+
+GREEDY, CYCLIC = "greedy", "cyclic"
+
+INTERCEPT = Fraction(2, 100)
+"""Share of the budget for the two label counts."""
+
+CHOICE = Fraction(15, 100)
+"""Share of a round for the choice of its part."""
+
+CURVES = Fraction(10, 100)
+"""Share of the sums of a round for curvatures; residuals have the rest."""
+
+PAIRS = Fraction(30, 100)
+"""Share of the budget for rounds on pairs, where there are any."""
+
+_GRAIN = 1 << 30
+"""Square roots are rounded down to multiples of 1/_GRAIN."""
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Noise on whole numbers: discrete Gaussian of a variance, or discrete Laplace of a scale.
+
+    variance   of the Gaussian, if that is what it is
+    scale      of the Laplace, otherwise
+    """
+
+    variance: Fraction | None = None
+    scale: Fraction | None = None
+
+    def draw(self, size: int, coins: Coins) -> NDArray[np.int64]:
+        """So many independent draws."""
+        if self.variance is not None:
+            return bulk.discrete_gaussian(self.variance, size, coins)
+        assert self.scale is not None, "it is one or the other"
+        return bulk.discrete_laplace(self.scale, size, coins)
+
+    def spread(self) -> float:
+        """Its variance, nearly, for what is computed from released numbers."""
+        if self.variance is not None:
+            return float(self.variance)
+        return 2 * float(self.scale or 0) ** 2
+
+
+@dataclass(frozen=True)
+class RoundNoise:
+    """What one round draws with.
+
+    chooser      draws a part; None: parts are taken in turn
+    residuals    noise on the sums of residuals
+    curvatures   noise on the sums of curvatures
+    """
+
+    chooser: Exponential | None
+    residuals: Noise
+    curvatures: Noise
+
+
+def choice_sensitivity(neighbors: Neighbors) -> int:
+    """By how much one individual moves the score of a part, Σ over cells of |Σ residuals|.
+
+    Examples:
+        >>> choice_sensitivity("add-remove"), choice_sensitivity("replace")
+        (614, 1228)
+    """
+    return CLIP if neighbors == ADD_REMOVE else 2 * CLIP
+
+
+def squared_sensitivity(largest: int, neighbors: Neighbors, *, signed: bool) -> int:
+    """The largest squared Euclidean distance between the sums of neighbors, over all cells.
+
+    Args:
+        largest: What one row adds at most to the sum of its cell, up or down.
+        neighbors: The relation.
+        signed: Whether it may be negative: then two rows of one cell differ by twice that.
+
+    Examples:
+        >>> squared_sensitivity(1, "add-remove", signed=False)
+        1
+        >>> squared_sensitivity(1, "replace", signed=False)
+        2
+        >>> squared_sensitivity(1, "replace", signed=True)
+        4
+    """
+    if neighbors == ADD_REMOVE:
+        return largest**2
+    return (4 if signed else 2) * largest**2
+
+
+def read_order(name: str, value: object) -> str:
+    """Read the parameter `order`."""
+    if value in (GREEDY, CYCLIC):
+        return str(value)
+    raise ParameterError(
+        name, value, f"it must be {GREEDY} or {CYCLIC}",
+        "Use greedy to choose features by their use, or cyclic to take them in turn.",
+    )  # fmt: skip
+
+
+class AdditiveRounds(Parameters):
+    """How a fit spends (epsilon, delta): the terms of all its releases, which are public.
+
+    Args:
+        epsilon: What the fit costs.
+        delta: Probability with which the guarantee may fail; with 0 noise is discrete Laplace.
+        rounds: How many rounds look at single features.
+        pairs: How many rounds look at pairs of features, after those.
+        order: "greedy" or "cyclic".
+        neighbors: "add-remove" or "replace".
+
+    Examples:
+        >>> rounds = AdditiveRounds(epsilon=1, delta=1e-6, rounds=20)
+        >>> rounds.privacy()
+        Privacy(epsilon=1, delta=1e-06)
+        >>> rounds.singles.chooser.neighbors  # the scores of parts are not monotone
+        'replace'
+        >>> round(rounds.singles.residuals.spread() ** 0.5 / 614, 1)  # in the pull of one row
+        23.4
+    """
+
+    epsilon: Exact = parameter(positive)
+    delta: Exact = parameter(probability, default=0)
+    rounds: Whole = parameter(whole, default=20)
+    pairs: Whole = parameter(whole, default=0, least=0)
+    order: Parameter[str, str] = parameter(read_order, default=GREEDY)
+    neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
+
+    k = 1
+    ranked = True
+    bounded_range = False
+
+    def privacy(self) -> Privacy:
+        """What the whole fit costs."""
+        return Privacy(self.epsilon, self.delta)
+
+    @cached_property
+    def rho(self) -> Fraction | None:
+        """What it costs in concentrated privacy; None without a delta."""
+        return largest_rho(self.epsilon, self.delta) if self.delta else None
+
+    @cached_property
+    def counts(self) -> Noise:
+        """Noise on the two label counts: one row adds 1 to one of them."""
+        if self.rho is None:
+            return Noise(scale=self._factor / (self.epsilon * INTERCEPT))
+        return _gaussian(squared_sensitivity(1, self.neighbors, signed=False), self.rho * INTERCEPT)
+
+    @cached_property
+    def singles(self) -> RoundNoise:
+        """What a round on single features draws with."""
+        part = 1 - INTERCEPT - (PAIRS if self.pairs else 0)
+        return self._round(part / self.rounds, greedy=self.order == GREEDY)
+
+    @cached_property
+    def doubles(self) -> RoundNoise:
+        """What a round on pairs draws with; a pair is always chosen."""
+        return self._round(PAIRS / self.pairs, greedy=True)
+
+    @property
+    def _factor(self) -> int:
+        """How many rows one individual changes, one taken away and one added counting as two."""
+        return 2 if self.neighbors == REPLACE else 1
+
+    def _round(self, part: Fraction, *, greedy: bool) -> RoundNoise:
+        """A round that has this part of the budget."""
+        choice = CHOICE if greedy else Fraction(0)
+        first, second = (1 - choice) * (1 - CURVES), (1 - choice) * CURVES
+        if self.rho is None:
+            budget = self.epsilon * part
+            epsilon = choice * budget
+            sums = (
+                Noise(scale=self._factor * CLIP / (first * budget)),
+                Noise(scale=self._factor * CURVE / (second * budget)),
+            )
+        else:
+            budget = self.rho * part
+            epsilon = _root(8 * choice * budget)  # a draw of range e is e²/8-concentrated
+            sums = (
+                _gaussian(squared_sensitivity(CLIP, self.neighbors, signed=True), first * budget),
+                _gaussian(
+                    squared_sensitivity(CURVE, self.neighbors, signed=False), second * budget
+                ),
+            )
+        # Some scores rise while others fall: two drift apart by twice the sensitivity.
+        chooser = Exponential(epsilon=epsilon, neighbors=REPLACE) if greedy else None
+        return RoundNoise(chooser, *sums)
+
+
+def _gaussian(squared: int, rho: Fraction) -> Noise:
+    """Discrete Gaussian noise that costs at most rho; its variance is rounded up."""
+    variance = squared / (2 * rho)
+    return Noise(variance=Fraction(math.ceil(variance * UNIT), UNIT))
+
+
+def _root(square: Fraction) -> Fraction:
+    """A square root, rounded down."""
+    return Fraction(math.isqrt(math.floor(square * _GRAIN**2)), _GRAIN)

@@ -1,0 +1,303 @@
+"""The runs of a search: rows split by coins, learners fitted and scored with noise.
+
+Proof:      docs/proofs/tuning.md
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from privmax.encoding import encode
+from privmax.errors import DataError, ParameterError
+from privmax.learning.candidates import Grid, Place
+from privmax.learning.model_records import UnwritableError, write_model
+from privmax.learning.scoring import Accuracy, count_rows, read_column
+from privmax.mechanisms.contract import Relation, read_relation
+from privmax.noise.coins import SYSTEM, Coins
+from privmax.noise.samplers import discrete_gaussian, discrete_laplace
+from privmax.numbers import open_probability, positive, probability, whole
+from privmax.parameters import Exact, OptionalWhole, Parameter, Parameters, optional, parameter
+from privmax.privacy import ADD_REMOVE, Privacy, swing
+from privmax.repetition import RunCost, RunLaw, best_of, concentrated_cost, repetition_cost
+from privmax.sources.base import PlainSource
+from privmax.warnings import afresh
+
+FAILED = -(1 << 62)
+"""Below every score: the score of a run that failed."""
+
+
+class RandomRepetition(Parameters):
+    """The best of a random number of runs, as what a release ran.
+
+    Args:
+        runs: The law of their number.
+        delta: That of the answer.
+        epsilon: That of one run.
+        run_delta: That of one run.
+        rho: That of one run, where it is zCDP.
+        train: The chance of a row to be used for training.
+        neighbors: The relation that all of this is stated for.
+        max_runs: A public cap on the number of runs.
+    """
+
+    runs: Parameter[RunLaw, RunLaw] = parameter(lambda name, value: value)
+    delta: Exact = parameter(probability)
+    epsilon: Parameter[Any, Fraction | None] = parameter(optional(positive), default=None)
+    run_delta: Exact = parameter(probability, default=0)
+    rho: Parameter[Any, Fraction | None] = parameter(optional(positive), default=None)
+    train: Exact = parameter(open_probability, default=Fraction(3, 4))
+    neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
+    max_runs: OptionalWhole = parameter(optional(whole), default=None)
+
+    k = 1
+    bounded_range = False
+
+    @property
+    def fit_cost(self) -> RunCost:
+        """What the fit of one run costs."""
+        return RunCost(self.epsilon, self.run_delta, self.rho)
+
+    @property
+    def score_cost(self) -> RunCost:
+        """What the score of one run costs: as much, and nothing with delta."""
+        return RunCost(rho=self.rho) if self.rho is not None else RunCost(self.epsilon)
+
+    def privacy(self) -> Privacy:
+        """The larger of what the two cost: a row is used by one of them."""
+        costs = [
+            repetition_cost(run, self.runs, self.delta, self.max_runs)
+            for run in (self.fit_cost, self.score_cost)
+        ]
+        return max(costs, key=lambda cost: cost.epsilon)
+
+    def concentrated(self) -> Fraction | None:
+        """A rho that covers the answer, where it says more than (epsilon, delta)."""
+        if self.max_runs is not None:
+            return None
+        rho = concentrated_cost(self.score_cost, self.runs)
+        return rho if rho is not None and rho < self.privacy().epsilon ** 2 / 2 else None
+
+    def noise(self, coins: Coins) -> int:
+        """Noise on a score that one row moves by at most `swing`."""
+        moved = swing(self.neighbors)
+        if self.rho is not None:
+            return discrete_gaussian(Fraction(moved**2) / (2 * self.rho), coins)
+        assert self.epsilon is not None, "one of the two is known"
+        return discrete_laplace(moved / self.epsilon, coins)
+
+    def draw(self, source: RowSource, make: Runner, coins: Coins) -> Any:
+        """The best run, as score and outcome; None: there was none."""
+        rows = split_rows(source.rows, self.train, coins)
+        training, holdout = source.take(rows), source.take(~rows)
+        return best_of(
+            self.runs, lambda number: make(number, training, holdout), coins, self.max_runs
+        )
+
+
+def read_cost(learner: Any) -> RunCost:
+    """What a learner declares that a fit costs.
+
+    Raises:
+        ParameterError: It declares nothing.
+
+    Examples:
+        >>> from privmax.learning import PrivateERM
+        >>> read_cost(PrivateERM(epsilon=1, delta=1e-6))
+        RunCost(epsilon=1, delta=1e-06, rho=None)
+    """
+    if hasattr(learner, "privacy_cost"):
+        cost = learner.privacy_cost()
+        privacy = getattr(cost, "privacy", cost)
+        rho = getattr(cost, "rho", None)
+        if getattr(cost, "ranged", False) and not privacy.delta:
+            rho = privacy.epsilon**2 / 8
+        return RunCost(privacy.epsilon, privacy.delta, rho)
+    mechanism: Any = getattr(learner, "mechanism", None)
+    if hasattr(mechanism, "privacy"):
+        privacy = mechanism.privacy()
+        return RunCost(privacy.epsilon, privacy.delta)
+    epsilon = getattr(learner, "epsilon", None)
+    if epsilon is None:
+        raise ParameterError(
+            "estimator", type(learner).__name__, "it does not declare what a fit costs",
+            "Use a private learner, with epsilon set there or given to the search.",
+        )  # fmt: skip
+    delta = getattr(learner, "delta", 0) or 0
+    return RunCost(epsilon, delta)
+
+
+@dataclass(frozen=True, eq=False)
+class Winner:
+    """What a search released.
+
+    params   the setting that won
+    score    noisy: hold-out rows that it gets right, less those that it gets wrong
+    model    the fitted model; None: it could not be written into the ledger
+    place    where the setting stands among the candidates
+    """
+
+    params: Mapping[str, Any]
+    score: int
+    model: Any = field(repr=False)
+    place: Place = field(repr=False, default=(0, {}))
+
+
+Rows = tuple[Any, Any]
+"""X and y of some rows."""
+
+Runner = Callable[[int, Rows, Rows], Iterable[tuple[int, "Winner | None"]]]
+"""Makes so many runs on training and hold-out rows."""
+
+
+class RowSource(PlainSource):
+    """Rows for a search. They are private."""
+
+    step = Fraction(1)
+
+    def __init__(self, X: Any, y: Any) -> None:
+        self.rows = count_rows(X)
+        if self.rows < 0 or isinstance(X, Mapping):
+            raise DataError("X must have rows that can be counted: an array, a frame or a list.")
+        if count_rows(y) != self.rows:
+            raise DataError("X and y have different numbers of rows.")
+        self._X, self._y = X, y
+
+    def __repr__(self) -> str:
+        return "RowSource(<private>)"
+
+    def take(self, mask: NDArray[np.bool_]) -> Rows:
+        """The rows of a mask."""
+        index = np.flatnonzero(mask)
+        return take_rows(self._X, index), take_rows(self._y, index)
+
+    def encode(self, item: Winner) -> Any:
+        """The setting by its number, and the model as JSON; None where it has no such form."""
+        number, found = item.place
+        try:
+            model = write_model(item.model)
+        except UnwritableError:
+            model = None
+        place = [number, {name: encode(at) for name, at in found.items()}]
+        return {"place": place, "score": item.score, "model": model}
+
+
+def check_parameters(template: Any, grid: Grid) -> None:
+    """Meet what learners of privmax refuse before anything is charged: they look at their
+    parameters first, and then find two invented rows. Other failures mean nothing.
+
+    Raises:
+        ParameterError: A parameter of the learner is not allowed.
+    """
+    for number, space in enumerate(grid.spaces):
+        lists = {name: 0 for name, values in space.items() if not hasattr(values, "rvs")}
+        params = grid.params((number, lists))
+        try:
+            with warnings.catch_warnings(), afresh():
+                warnings.simplefilter("ignore")
+                clone(template).set_params(**params).fit(np.zeros((2, 1)), np.zeros(2, int))
+        except ParameterError:
+            raise
+        except Exception:  # of rows that are not like the data
+            continue
+
+
+def make_run(
+    repetition: RandomRepetition,
+    template: Any,
+    params: Mapping[str, Any],
+    place: Place,
+    training: Rows,
+    holdout: Rows,
+    *,
+    coins: Coins | None = None,
+) -> tuple[int, Winner | None]:
+    """One run: a candidate fitted to training rows, with its noisy score on hold-out rows.
+
+    A run whose fit fails has the lowest score: that it does is part of what the learner's guarantee
+    covers, and its message, which may quote data, is not passed on.
+    """
+    noise = repetition.noise(SYSTEM if coins is None else coins)
+    try:
+        # Learners count their fits for a warning: it would tell how many runs there were.
+        with warnings.catch_warnings(), afresh():
+            warnings.simplefilter("ignore")
+            model = clone(template).set_params(**params)
+            if read_cost(model) != repetition.fit_cost:
+                return FAILED, None
+            model.fit(*training)
+    except Exception:
+        return FAILED, None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        right = count_right(model, *holdout)
+    vars(model).pop("release_", None)  # of one run: its cost is not that of the search
+    score = 2 * right - count_rows(holdout[1]) + noise
+    return score, Winner(params, score, model, place)
+
+
+def count_right(model: Any, X: Any, y: Any) -> int:
+    """How many rows a model gets right. A row that it fails on is wrong, and changes nothing about
+    the others.
+
+    Examples:
+        >>> from sklearn.dummy import DummyClassifier
+        >>> count_right(DummyClassifier().fit([[0]], [1]), [[0], [5]], [1, 0])
+        1
+    """
+    if not count_rows(y):
+        return 0
+    try:
+        return _compare(model, X, y)
+    except Exception:
+        return sum(_is_right(model, X, y, place) for place in range(count_rows(y)))
+
+
+def _compare(model: Any, X: Any, y: Any) -> int:
+    return Accuracy().total(read_column(y, "y"), model.predict(X), "A model")
+
+
+def _is_right(model: Any, X: Any, y: Any, place: int) -> int:
+    """1 or 0 for one row alone; 0 where that fails."""
+    one = np.array([place])
+    try:
+        return _compare(model, take_rows(X, one), take_rows(y, one))
+    except Exception:
+        return 0
+
+
+def split_rows(rows: int, train: Fraction, coins: Coins) -> NDArray[np.bool_]:
+    """For each row whether it is for training: by a coin of its own, in 256ths.
+
+    Examples:
+        >>> split_rows(3, Fraction(1, 2), SYSTEM).shape
+        (3,)
+    """
+    share = min(255, max(1, round(train * 256)))
+    drawn = np.frombuffer(coins.bytes(rows), np.uint8)
+    return drawn < share
+
+
+def take_rows(rows: Any, index: NDArray[np.intp]) -> Any:
+    """Some rows, as what they are part of.
+
+    Examples:
+        >>> take_rows([1, 2, 3], np.array([0, 2]))
+        [1, 3]
+    """
+    if hasattr(rows, "iloc"):
+        return rows.iloc[index]
+    if callable(getattr(rows, "take", None)) and not isinstance(rows, np.ndarray):
+        return rows.take(index)  # Arrow
+    if hasattr(rows, "to_numpy") and hasattr(rows, "shape"):
+        return rows[index.tolist()]  # polars
+    if isinstance(rows, (list, tuple)):
+        return [rows[place] for place in index.tolist()]
+    return rows[index]

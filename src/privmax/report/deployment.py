@@ -1,0 +1,179 @@
+"""What a ledger tells about a deployment: the facts that a registry and a reviewer ask for.
+
+All of it is public: budgets, costs, mechanisms, times. What privmax cannot know is left to a
+person, by name.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+
+from privmax.errors import LedgerError
+from privmax.ledger import Event, Ledger
+from privmax.ledger.events import RELEASED, RESERVED, price_of
+from privmax.privacy import REPLACE, Privacy
+
+RULES = {
+    "basic": "Basic (sequential) composition: the ε of all releases add up, and so do their δ.",
+    "zcdp": "Zero-concentrated differential privacy: the ρ of all releases add up, and are "
+    "converted to (ε, δ).",
+    "pld": "Privacy loss distributions of all releases are convolved, numerically and rounded "
+    "against the claim.",
+}
+"""How the rule of a ledger adds costs up, in words."""
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """One release, or all releases of a ledger.
+
+    name        of the ledger
+    cost        what the release cost, or all of them together
+    budget      what all releases together may cost
+    releases    how many were charged
+    answered    how many of them have a recorded answer
+    first       when the first was charged; None: none was
+    last        when the last was
+    datasets    what data sets were called, as far as somebody named them
+    commands    what was asked, and how often
+    mechanisms  what answered, and how often
+    unit        what the cost hides; None: nobody said
+    neighbors   the relation of neighbors; None: nothing was charged
+    rule        how costs add up
+    strict      whether the ledger is charged before data is read
+    people      how many different users charged it
+    request     the one release that this is about; None: all of them
+    """
+
+    name: str
+    cost: Privacy
+    budget: Privacy
+    releases: int
+    answered: int
+    first: datetime | None
+    last: datetime | None
+    datasets: tuple[str, ...]
+    commands: tuple[tuple[str, int], ...]
+    mechanisms: tuple[tuple[str, int], ...]
+    unit: str | None
+    neighbors: str | None
+    rule: str
+    strict: bool
+    people: int
+    request: str | None = None
+
+    @classmethod
+    def of(cls, ledger: Ledger, request: str | None = None) -> Deployment:
+        """The facts of a ledger, or of one request in it.
+
+        Args:
+            ledger: Where releases were charged.
+            request: The id of one of them; None: all.
+
+        Raises:
+            LedgerError: There is no such request.
+
+        Examples:
+            >>> from tempfile import mkdtemp
+            >>> import privmax
+            >>> ledger = privmax.Ledger(mkdtemp() + "/b.db", "shop", epsilon=3, delta=1e-5)
+            >>> _ = privmax.select({"tea": 900}, epsilon=1, delta=1e-6, ledger=ledger)
+            >>> found = Deployment.of(ledger)
+            >>> found.releases, found.cost, found.unit
+            (1, Privacy(epsilon=1, delta=1e-06), 'user')
+        """
+        if request is None:
+            return cls._all(ledger)
+        charged, answered = ledger.find(request)
+        if charged is None:
+            raise LedgerError(f"The ledger {ledger.name!r} has no request {request!r}.")
+        counts = _Counts()
+        counts.add(charged)
+        price = price_of(charged.body["price"])
+        return counts.deployment(
+            ledger, price.privacy, 0 if answered is None else 1, price.neighbors, request
+        )
+
+    @classmethod
+    def _all(cls, ledger: Ledger) -> Deployment:
+        counts, answered = _Counts(), 0
+        for event in ledger.history():
+            if event.kind == RESERVED:
+                counts.add(event)
+            elif event.kind == RELEASED:
+                answered += 1
+        return counts.deployment(ledger, ledger.spent, answered, ledger.neighbors, None)
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether nothing but ε was spent."""
+        return not self.cost.delta
+
+    @property
+    def adjacency(self) -> str:
+        """Which data sets are neighbors, in words."""
+        unit = self.unit or "individual"
+        if self.neighbors is None:
+            return ""
+        if self.neighbors == REPLACE:
+            return f"Two data sets are neighbors if all records of one {unit} are exchanged."
+        return f"Two data sets are neighbors if all records of one {unit} are added or left out."
+
+    @property
+    def composition(self) -> str:
+        """How costs add up, in words."""
+        return RULES.get(self.rule, self.rule)
+
+
+class _Counts:
+    """What is counted while events are read."""
+
+    def __init__(self) -> None:
+        self.releases = 0
+        self.first: datetime | None = None
+        self.last: datetime | None = None
+        self.datasets: Counter[str] = Counter()
+        self.commands: Counter[str] = Counter()
+        self.mechanisms: Counter[str] = Counter()
+        self.people: set[str] = set()
+
+    def add(self, event: Event) -> None:
+        what = event.body.get("what", {})
+        when = datetime.fromisoformat(event.when)
+        self.releases += 1
+        self.first = when if self.first is None else min(when, self.first)
+        self.last = when if self.last is None else max(when, self.last)
+        self.people.add(event.who)
+        if what.get("dataset"):
+            self.datasets[str(what["dataset"])] += 1
+        self.commands[str(what.get("command", "release"))] += 1
+        self.mechanisms[str(what.get("mechanism", "unknown")).partition("(")[0]] += 1
+
+    def deployment(
+        self,
+        ledger: Ledger,
+        cost: Privacy,
+        answered: int,
+        neighbors: str | None,
+        request: str | None,
+    ) -> Deployment:
+        return Deployment(
+            ledger.name,
+            cost,
+            ledger.budget,
+            self.releases,
+            answered,
+            self.first,
+            self.last,
+            tuple(sorted(self.datasets)),
+            tuple(self.commands.most_common()),
+            tuple(self.mechanisms.most_common()),
+            ledger.unit,
+            neighbors,
+            ledger.rule,
+            ledger.strict,
+            len(self.people),
+            request,
+        )

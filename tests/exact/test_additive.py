@@ -1,0 +1,339 @@
+"""Additive models keep their cost: sensitivities over all small neighbors, exact laws of choices,
+the whole of a one-round fit in concentrated privacy, and mutants that do not.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cache
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+import pytest
+
+from privmax.auditing import divergence
+from privmax.composition import epsilon_of_rho
+from privmax.learning.additive import link, memory
+from privmax.learning.additive.fitting import Layout, choose_part, score_parts
+from privmax.learning.additive.link import CLIP, CURVE, LIMIT
+from privmax.learning.additive.memory import MemoryRows
+from privmax.learning.additive.rounds import (
+    AdditiveRounds,
+    Noise,
+    choice_sensitivity,
+    squared_sensitivity,
+)
+from privmax.mechanisms.exponential import Exponential
+from privmax.sources.memory import MemorySource
+from privmax.testing import walk
+
+LAYOUT = Layout((2, 2), (False, False), (None, None))
+PARTS = LAYOUT.singles()
+EXAMPLES = list(product((0, 1), (0, 1), (False, True)))
+"""Cells of two features, and a label."""
+
+CASES = [list(data) for size in range(4) for data in combinations_with_replacement(EXAMPLES, size)]
+
+MODELS = [
+    (0, (0, 0), (0, 0)),
+    (0, (-LIMIT, LIMIT), (0, 0)),
+    (40, (100, -300), (-LIMIT, LIMIT)),
+    (-900, (-2000, 1500), (700, -700)),
+]
+"""An intercept and two tables: undecided, certain, and between."""
+
+
+def rows_of(data, model):
+    intercept, *tables = model
+    codes = np.array([[one[feature] for one in data] for feature in (0, 1)], np.uint8)
+    rows = MemoryRows(codes.reshape(2, len(data)), np.array([one[2] for one in data], bool))
+    rows.start(intercept)
+    for part, table in zip(PARTS, tables, strict=True):
+        rows.add(part, np.array(table))
+    return rows
+
+
+def counted(data, model):
+    """Label counts, sums of residuals and of curvatures of both parts."""
+    rows = rows_of(data, model)
+    sums = [rows.sums(part) for part in PARTS]
+    assert all(
+        (one == both[0]).all() for one, both in zip(rows.residuals(PARTS), sums, strict=True)
+    )
+    return rows.labels(), sums
+
+
+def neighbors_of(data, relation):
+    """What one individual can make of data: one more, or another in the place of each."""
+    for example in EXAMPLES:
+        if relation == "add-remove":
+            yield [*data, example]
+        else:
+            for place in range(len(data)):
+                yield [*data[:place], example, *data[place + 1 :]]
+
+
+def pairs(relation, largest=2):
+    for data in CASES:
+        if len(data) <= largest:
+            for other in neighbors_of(data, relation):
+                yield data, other
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+def test_no_neighbor_moves_further_than_the_sensitivities_say(relation):
+    """And some move exactly so far: none of them could be smaller."""
+    scores, residuals, curves, counts = 0, 0, 0, 0
+    for model in MODELS:
+        for data, other in pairs(relation):
+            (left_counts, left), (right_counts, right) = counted(data, model), counted(other, model)
+            counts = max(counts, int(np.square(np.subtract(left_counts, right_counts)).sum()))
+            for (a, ah), (b, bh) in zip(left, right, strict=True):
+                scores = max(scores, abs(int(np.abs(a).sum() - np.abs(b).sum())))
+                residuals = max(residuals, int(((a - b) ** 2).sum()))
+                curves = max(curves, int(((ah - bh) ** 2).sum()))
+    assert scores == choice_sensitivity(relation)
+    assert residuals == squared_sensitivity(CLIP, relation, signed=True)
+    assert curves == squared_sensitivity(CURVE, relation, signed=False)
+    assert counts == squared_sensitivity(1, relation, signed=False)
+
+
+def test_tables_of_the_link_stay_within_their_bounds():
+    assert np.abs(link.RESIDUALS).max() == CLIP
+    assert (link.CURVATURES.min(), link.CURVATURES.max()) == (0, CURVE)
+    assert (np.diff(link.RESIDUALS.astype(int)) <= 0).all()
+    assert len(link.CURVATURES) == 2 * LIMIT + 1
+
+
+# The choice of a part.
+
+
+def choice_law(data, model, chooser, relation, sensitivity=None):
+    source = score_parts(rows_of(data, model).residuals(PARTS), relation)
+    scores = tuple(score for _, score in source.scores())
+    return law_of_scores(scores, chooser, sensitivity or source.profile.sensitivity)
+
+
+@cache
+def law_of_scores(scores, chooser, sensitivity):
+    source = MemorySource(np.array(scores), universe=len(scores), sensitivity=sensitivity)
+    law = chooser.law(source.profile)
+    return {number: law.of(score) for number, score in enumerate(scores)}
+
+
+def worst_choice(chooser, relation, sensitivity=None):
+    """The largest hockey-stick at the cost of the chooser, and the widest range of losses."""
+    delta, span = 0.0, 0.0
+    for model in MODELS:
+        for data, other in pairs(relation):
+            left = choice_law(data, model, chooser, relation, sensitivity)
+            right = choice_law(other, model, chooser, relation, sensitivity)
+            delta = max(delta, divergence(left, right, chooser.epsilon))
+            delta = max(delta, divergence(right, left, chooser.epsilon))
+            losses = [math.log(left[one] / right[one]) for one in left]
+            span = max(span, max(losses) - min(losses))
+    return delta, span
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+def test_the_choice_costs_what_it_says_and_has_its_range(relation):
+    terms = AdditiveRounds(epsilon=2, delta=1e-6, rounds=1, neighbors=relation)
+    chooser = terms.singles.chooser
+    delta, span = worst_choice(chooser, relation)
+    assert delta <= 1e-9
+    assert 0.9 * float(chooser.epsilon) < span <= float(chooser.epsilon) + 1e-9
+
+
+def test_mutant_choice_with_the_factor_of_monotone_scores():
+    """One row makes one part more useful and the other less: the range is twice what is paid."""
+    chooser = Exponential(epsilon=1, neighbors="add-remove")
+    _, span = worst_choice(chooser, "add-remove")
+    assert span > 1.9
+
+
+def test_mutant_choice_with_half_the_sensitivity_of_replacing():
+    _, span = worst_choice(Exponential(epsilon=1, neighbors="replace"), "replace", CLIP)
+    assert span > 1.9
+
+
+def test_mutant_residuals_without_a_clip(monkeypatch):
+    chances = link.CHANCES
+    monkeypatch.setattr(memory, "RESIDUALS", np.stack([-chances, link.UNIT - chances]))
+    _, span = worst_choice(Exponential(epsilon=1, neighbors="replace"), "add-remove")
+    assert span > 1.5
+
+
+def test_the_choice_is_drawn_by_its_law():
+    terms = AdditiveRounds(epsilon=2, delta=1e-6, rounds=1)
+    model, data = MODELS[1], [(0, 1, True), (0, 0, True), (1, 1, False)]
+    rows = rows_of(data, model)
+    law = choice_law(data, model, terms.singles.chooser, "add-remove")
+    found, open_mass = walk(
+        lambda coins: choose_part(rows, PARTS, terms.singles, terms, coins).features[0], 12
+    )
+    for number, chance in law.items():
+        mass = float(found.get(number, 0))
+        assert mass - 1e-9 <= chance <= mass + float(open_mass) + 1e-9
+    assert open_mass < Fraction(1, 100)
+
+
+# A whole fit of one round.
+
+ORDERS = (1.1, 2, 5, 20, 100)
+
+
+def gaussian_loss(moves, variance, order):
+    """Rényi divergence between discrete Gaussian noise around two whole-number vectors."""
+    return order * sum(int(move) ** 2 for move in moves) / (2 * float(variance))
+
+
+def test_shifted_discrete_gaussians_have_the_divergence_of_continuous_ones():
+    """By adding up their law: what the audit below takes for each coordinate."""
+    for variance, move, order in ((9.0, 2, 3.0), (30.5, 7, 2.0), (4.25, 1, 10.0)):
+        steps = np.arange(-400, 401)
+        law = -(steps**2) / (2 * variance)
+        law -= math.log(np.exp(law).sum())
+        left, right = law[200:600], law[200 - move : 600 - move]
+        found = math.log(np.exp(order * left + (1 - order) * right).sum()) / (order - 1)
+        assert found == pytest.approx(order * move**2 / (2 * variance), rel=1e-6)
+
+
+def round_loss(left, right, model, relation, order, variances, chooser):
+    """The Rényi divergence of all that a fit of one round releases: counts, choice and sums."""
+    (counts, sums), (other_counts, other_sums) = counted(left, model), counted(right, model)
+    loss = gaussian_loss(np.subtract(counts, other_counts), variances[0], order)
+    p = choice_law(left, model, chooser, relation)
+    q = choice_law(right, model, chooser, relation)
+    terms = []
+    for number in p:
+        (a, ah), (b, bh) = sums[number], other_sums[number]
+        part = gaussian_loss(a - b, variances[1], order)
+        if variances[2] == 0 and (ah != bh).any():
+            return math.inf
+        part += gaussian_loss(ah - bh, variances[2] or 1, order)
+        ratio = order * math.log(p[number]) + (1 - order) * math.log(q[number])
+        terms.append(ratio + (order - 1) * part)
+    top = max(terms)
+    total = top + math.log(sum(math.exp(one - top) for one in terms))
+    return loss + total / (order - 1)
+
+
+def worst_excess(terms, relation, variances=None, chooser=None):
+    """How far the divergence of some order exceeds ρ times the order, over all small neighbors."""
+    noise = terms.singles
+    variances = variances or (
+        terms.counts.variance,
+        noise.residuals.variance,
+        noise.curvatures.variance,
+    )
+    found = -math.inf
+    for model in MODELS:
+        for data, other in pairs(relation, 1):
+            for left, right in ((data, other), (other, data)):
+                for order in ORDERS:
+                    loss = round_loss(
+                        left, right, model, relation, order, variances,
+                        chooser or noise.chooser,
+                    )  # fmt: skip
+                    found = max(found, loss / order - float(terms.rho))
+    return found / float(terms.rho)
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+def test_a_fit_of_one_round_costs_what_it_says(relation):
+    terms = AdditiveRounds(epsilon=1, delta=1e-6, rounds=1, neighbors=relation)
+    assert -0.35 < worst_excess(terms, relation) <= 1e-9
+
+
+def test_mutant_no_noise_on_curvatures():
+    terms = AdditiveRounds(epsilon=1, delta=1e-6, rounds=1)
+    noise = (terms.counts.variance, terms.singles.residuals.variance, 0)
+    assert worst_excess(terms, "add-remove", noise) == math.inf
+
+
+def test_mutant_noise_for_half_the_sensitivity_of_replacing():
+    """As if another row in the same cell moved its sum by no more than one row does."""
+    terms = AdditiveRounds(epsilon=1, delta=1e-6, rounds=1, neighbors="replace")
+    noise = terms.singles
+    halved = (terms.counts.variance, noise.residuals.variance / 4, noise.curvatures.variance)
+    assert worst_excess(terms, "replace", halved) > 0.5
+
+
+def test_mutant_curvatures_with_the_noise_of_one_row_under_replacing():
+    terms = AdditiveRounds(epsilon=1, delta=1e-6, rounds=1, neighbors="replace")
+    noise = terms.singles
+    thin = (terms.counts.variance, noise.residuals.variance, noise.curvatures.variance / 64)
+    assert worst_excess(terms, "replace", thin) > 0.1
+
+
+# What all releases cost together.
+
+SHAPES = [
+    {"rounds": 20},
+    {"rounds": 20, "order": "cyclic"},
+    {"rounds": 7, "pairs": 3},
+    {"rounds": 1, "neighbors": "replace"},
+    {"rounds": 30, "pairs": 5, "neighbors": "replace"},
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("epsilon", ["0.1", "1", "8"])
+def test_all_releases_fit_the_budget_with_a_delta(epsilon, shape):
+    terms = AdditiveRounds(epsilon=epsilon, delta="1e-6", **shape)
+    twice = terms.neighbors == "replace"
+
+    def cost(noise, largest, signed):
+        square = largest**2 * ((4 if signed else 2) if twice else 1)
+        return square / (2 * noise.variance)
+
+    def one_round(noise):
+        chosen = 0 if noise.chooser is None else noise.chooser.epsilon**2 / 8
+        sums = cost(noise.residuals, CLIP, True) + cost(noise.curvatures, CURVE, False)
+        return chosen + sums
+
+    total = cost(terms.counts, 1, False) + terms.rounds * one_round(terms.singles)
+    total += terms.pairs * one_round(terms.doubles) if terms.pairs else 0
+    assert Fraction(99, 100) * terms.rho < total <= terms.rho
+    assert epsilon_of_rho(total, Fraction("1e-6")) <= Fraction(epsilon)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_all_releases_fit_the_budget_without_a_delta(shape):
+    terms = AdditiveRounds(epsilon="0.7", **shape)
+    moved = 2 if terms.neighbors == "replace" else 1
+
+    def one_round(noise):
+        chosen = 0 if noise.chooser is None else noise.chooser.epsilon
+        sums = moved * CLIP / noise.residuals.scale + moved * CURVE / noise.curvatures.scale
+        return chosen + sums
+
+    total = moved / terms.counts.scale + terms.rounds * one_round(terms.singles)
+    total += terms.pairs * one_round(terms.doubles) if terms.pairs else 0
+    assert total == Fraction("0.7")
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+def test_a_pure_round_loses_at_most_epsilon(relation):
+    """Choice and sums together, over all small neighbors, by the exact ratio of their laws."""
+    terms = AdditiveRounds(epsilon=1, rounds=1, neighbors=relation)
+    noise, worst = terms.singles, 0.0
+    for model in MODELS:
+        for data, other in pairs(relation, 1):
+            (counts, sums), (others, moved) = counted(data, model), counted(other, model)
+            first = sum(abs(a - b) for a, b in zip(counts, others, strict=True))
+            p = choice_law(data, model, noise.chooser, relation)
+            q = choice_law(other, model, noise.chooser, relation)
+            for number in p:
+                (a, ah), (b, bh) = sums[number], moved[number]
+                loss = abs(math.log(p[number] / q[number])) + first / float(terms.counts.scale)
+                loss += float(np.abs(a - b).sum() / noise.residuals.scale)
+                loss += float(np.abs(ah - bh).sum() / noise.curvatures.scale)
+                worst = max(worst, loss)
+    assert 0.7 < worst <= 1 + 1e-9
+
+
+def test_noise_is_one_law_or_the_other():
+    assert Noise(variance=Fraction(8)).spread() == 8
+    assert Noise(scale=Fraction(2)).spread() == 8
