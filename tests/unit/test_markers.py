@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from privmax import Ledger, NestedMargin, Privacy
 from privmax.errors import BudgetError, DataError, ParameterError
 from privmax.markers import top_markers
+from privmax.markers.reading import Layout, count_genotypes
+from privmax.markers.scores import Groups
 from privmax.testing import SeededCoins
 
 CASES, CONTROLS = 30, 20
@@ -143,6 +146,124 @@ def test_a_person_counts_once_at_a_marker(genotypes, status):
         top_markers(both, **LONG, **SURE)
 
 
+@pytest.fixture
+def frame(genotypes, status):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("ibis")
+    columns = {name: genotypes[:, place] for place, name in enumerate(NAMES)}
+    return pandas.DataFrame({**columns, "status": np.where(status == 1, "case", "control")})
+
+
+WIDE = {"status": "status", "case": "case", "markers": NAMES}
+
+
+def read(table, **options):
+    """The counts of a table."""
+    layout = Layout.of(table, Groups(CASES, CONTROLS), options.pop("markers"), **options)
+    with ExitStack() as stack:
+        return count_genotypes(table, layout, stack).tolist()
+
+
+@pytest.mark.parametrize("form", ["wide", "long"])
+@pytest.mark.parametrize("kind", ["frame", "csv", "jsonl"])
+def test_genotypes_with_decimals_are_genotypes(kind, form, frame, counts, genotypes, status,
+                                               tmp_path):  # fmt: skip
+    """As pandas writes them where some are missing: "2.0" must not be taken for a missing one."""
+    import pandas
+
+    options = WIDE if form == "wide" else LONG
+    table = frame if form == "wide" else pandas.DataFrame(long_form(genotypes, status))
+    table = table.astype(dict.fromkeys(NAMES if form == "wide" else ["copies"], float))
+    if kind == "csv":
+        table.to_csv(tmp_path / "study.csv", index=False)
+    elif kind == "jsonl":
+        table.to_json(tmp_path / "study.jsonl", orient="records", lines=True)
+    place = table if kind == "frame" else tmp_path / f"study.{kind}"
+    assert read(place, missing="null", **options) == counts.tolist()
+
+
+def test_words_in_a_file_are_missing_only_where_they_say_so(frame, counts, tmp_path):
+    path = tmp_path / "study.csv"
+    texts = frame.astype(str)
+    for word in ("", "NA", "NaN", ".", "null"):
+        texts.loc[0, "rs3"] = word
+        texts.to_csv(path, index=False)
+        expected = counts.copy()
+        expected[2, 0] += [1, 0, -1]
+        assert read(path, missing="null", **WIDE) == expected.tolist()
+    for word in ("AG", "1.5", "secret", "1e0"):
+        texts.loc[0, "rs3"] = word
+        texts.to_csv(path, index=False)
+        with pytest.raises(DataError, match="not 0, 1 or 2"):
+            read(path, missing="null", **WIDE)
+
+
+def test_null_in_a_column_of_true_and_false(frame):
+    """Its type says what it is, whether or not somebody's value is null."""
+    import pandas
+
+    found = pandas.array([True] * len(frame), "boolean")
+    whole = read(frame.assign(rs1=found), missing="null", **WIDE)
+    found[0] = pandas.NA
+    holes = read(frame.assign(rs1=found), missing="null", **WIDE)
+    assert whole[0] == [[0, CASES, 0], [0, CONTROLS, 0]]
+    assert holes[0] == [[1, CASES - 1, 0], [0, CONTROLS, 0]]
+
+
+def test_each_row_of_a_person_is_judged(genotypes, status):
+    """A genotype counts beside a missing one, whatever number stands for that; and what is none is
+    refused beside one.
+    """
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("ibis")
+    frame = pandas.DataFrame(long_form(genotypes, status))
+    expected = read(frame, **LONG)
+    for missing in (-1, 9):
+        more = pandas.concat([frame, frame.iloc[:4].assign(copies=missing)])
+        assert read(more, missing=missing, **LONG) == expected
+    for odd in (-5, 7):
+        more = pandas.concat([frame, frame.iloc[:4].assign(copies=odd)])
+        with pytest.raises(DataError, match="not 0, 1 or 2"):
+            read(more, missing=9, **LONG)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"status": [1] * 50}, "the columns of a frame have names"),
+        ({"status": "status", "case": 1}, "such as case='1'"),
+        ({"status": "ill", "case": "control"}, "of type boolean"),
+        ({"status": "status", "case": "case", "markers": ["rs1", "status"]}, "who is a case"),
+    ],
+)
+def test_options_that_do_not_fit_a_frame(options, message, frame):
+    frame = frame.assign(ill=frame.status == "case")
+    given = {"markers": NAMES, "cases": CASES, "controls": CONTROLS, "epsilon": 1, **options}
+    with pytest.raises(ParameterError, match=message):
+        top_markers(frame, **given)
+
+
+def test_names_that_no_value_can_have_are_refused(genotypes, status):
+    """Otherwise everybody would count as missing, and the answer be a marker at random."""
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("ibis")
+    frame = pandas.DataFrame(long_form(genotypes, status))
+    with pytest.raises(ParameterError, match="Give names as text"):
+        read(frame, missing="null", **{**LONG, "markers": [1, 2, 3, 4]})
+    numbers = frame.assign(rs=frame.rs.str[2:].astype(int))
+    with pytest.raises(ParameterError, match="Give names as numbers"):
+        read(numbers, missing="null", **{**LONG, "markers": ["1", "2", "3", "4"]})
+    with pytest.raises(ParameterError, match="name one column"):
+        read(frame, **{**LONG, "person": "rs"})
+
+
+def test_masked_genotypes_are_refused(genotypes, status):
+    """What is masked has a value all the same, which somebody did not want to count."""
+    masked = np.ma.array(genotypes, mask=genotypes == 2)
+    with pytest.raises(DataError, match="masked array"):
+        top_markers(masked, status=status, **SURE)
+
+
 def test_group_sizes_are_declared_and_kept(genotypes, status, counts):
     with pytest.raises(ParameterError, match="cases is required"):
         top_markers(counts, controls=CONTROLS, epsilon=1)
@@ -164,8 +285,11 @@ def test_group_sizes_are_declared_and_kept(genotypes, status, counts):
         ({"k": 5}, "must not exceed the number of markers"),
         ({"missing": 2}, "that is a genotype"),
         ({"impute": 3}, "it must be 0, 1 or 2 copies"),
+        ({"impute": True}, "it must be 0, 1 or 2 copies"),
+        ({"missing": float("nan")}, 'a whole number, or "null"'),
+        ({"markers": "rs12"}, "it must be a list"),
         ({"markers": ["a", "b"]}, "there are 4 markers"),
-        ({"markers": ["a", "b", "c", "c"]}, "more than once"),
+        ({"markers": ["a", "b", "c", "c"]}, "markers='<names>' is not allowed: .* more than once"),
         ({"marker": "rs"}, "genotype is required"),
         ({"mechanism": NestedMargin(epsilon=1, delta=1e-6), "epsilon": None}, "takes the place"),
         ({"epsilon": None}, "epsilon is required"),

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import random
 import warnings
 
 import numpy as np
 import pytest
+from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.feature_selection import SelectKBest, f_regression
-from sklearn.linear_model import Lasso, LinearRegression
-from sklearn.pipeline import make_pipeline
+from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from privmax import GapTest, Ledger, NestedMargin, Privacy
-from privmax.errors import ParameterError
-from privmax.learning import MarginalSelector, StableSelector
+from privmax import Exponential, GapTest, Ledger, NestedMargin, Privacy, SetMargin
+from privmax.errors import DataError, ParameterError, PrivacyWarning
+from privmax.learning import MarginalSelector, PrivateERM, StableSelector, Stumps
+from privmax.learning.stable import describe_selector
 from privmax.testing import SeededCoins
+from privmax.warnings import afresh
 
 BOUNDS = {"low": -1, "high": 1, "label_low": -2, "label_high": 2}
 
@@ -104,9 +109,17 @@ class Reckless(Lasso):
         return self
 
 
+class Careless(Lasso):
+    """Likewise, of Python's own."""
+
+    def fit(self, X, y):
+        self.coef_ = np.array([random.random() for _ in range(X.shape[1])])
+        return self
+
+
 def test_failures_of_a_block_are_votes(rows):
     """For no columns, which is public; and nothing of them is told."""
-    with pytest.warns(UserWarning, match="most blocks found no columns") as caught:
+    with pytest.warns(UserWarning, match="in most blocks no columns were found") as caught:
         selector = stable(estimator=Failing()).fit(*rows)
     assert selector.release_.item == ()
     assert selector.get_support().all()
@@ -119,14 +132,153 @@ def test_blocks_without_enough_rows_do_not_win(rows):
         assert not stable(size=3).fit(rows[0][:50], rows[1][:50]).release_.item
 
 
-def test_blocks_share_no_random_numbers(rows):
+@pytest.mark.parametrize("estimator", [Reckless(), Careless()], ids=lambda one: type(one).__name__)
+def test_blocks_share_no_random_numbers(estimator, rows):
     """All blocks draw the same, and the caller's own state stays as it was."""
     np.random.seed(5)
-    expected = np.random.rand()
+    random.seed(5)
+    expected = np.random.rand(), random.random()
     np.random.seed(5)
-    selector = stable(estimator=Reckless()).fit(*rows)
+    random.seed(5)
+    selector = stable(estimator=estimator).fit(*rows)
     assert selector.release_.item is not None
-    assert np.random.rand() == expected
+    assert (np.random.rand(), random.random()) == expected
+
+
+class Curious(Lasso):
+    """Its choice depends on the type of the labels."""
+
+    def fit(self, X, y):
+        self.coef_ = np.eye(X.shape[1])["biuf".find(y.dtype.kind)]
+        return self
+
+
+@pytest.mark.parametrize("other", ["secret", 0.5])
+def test_a_label_does_not_change_the_type_of_others(other, rows):
+    """One row moves one vote: of the block that it is in."""
+
+    def votes(y):
+        selector = stable(estimator=Curious(), size=1)
+        read = selector._validate(rows[0][:40], y)
+        return selector._source(*read, selector._terms(6), SeededCoins(1))._votes
+
+    for kind in (list, lambda y: np.array(y, object)):
+        before, after = votes(kind([0, 1] * 20)), votes(kind([0, 1] * 19 + [0, other]))
+        assert (before - after).total() == 1
+
+
+def test_a_text_label_is_not_quoted(rows):
+    """Of MarginalSelector, and of the lasso, which would fail in every block."""
+    for selector in (stable(), marginal()):
+        for kind in (str, object):
+            with pytest.raises(DataError, match="y has a value that is not a") as caught:
+                selector.fit(rows[0], np.array(["secret"] * 2000, kind))
+            assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("size", [2, None])
+def test_a_pipeline_that_keeps_the_columns(size, rows):
+    lasso = make_pipeline(StandardScaler(), Lasso(alpha=0.05))
+    assert stable(estimator=lasso, size=size).fit(*rows).get_support(True).tolist() == [1, 4]
+    with pytest.raises(ParameterError, match=r"pca.* need not keep the columns"):
+        stable(estimator=make_pipeline(PCA(2), Lasso())).fit(*rows)
+
+
+def test_mechanisms_by_name(rows):
+    """Also those that have no use for growth."""
+    selector = stable(mechanism="permute-and-flip", fallback="any").fit(*rows)
+    assert selector.get_support(indices=True).tolist() == [1, 4]
+    assert stable(mechanism="nested-margin").fit(*rows).release_.mechanism.growth == 1
+
+
+def test_an_answer_is_there_also_where_warnings_are_errors(rows):
+    """It was paid for."""
+    selector = stable(estimator=Failing(), fallback="none")
+    with pytest.raises(UserWarning, match="No answer"):
+        selector.fit(*rows)
+    assert selector.release_.item == ()
+    assert not selector.get_support().any()
+    assert selector.blocks_ == 62
+
+
+def secret_rule(X, y):
+    return f_regression(X, y)
+
+
+def test_a_ledger_knows_the_estimator_again():
+    """In another process, too: a function is told by its name, not by its place in memory."""
+    told = stable(estimator=SelectKBest(secret_rule, k=3), size=None)._options(6)["estimator"]
+    assert told.startswith("SelectKBest(k=3, score_func=")
+    assert told.endswith(".secret_rule)")
+    weights = {place: place + 0.5 for place in range(200)}
+    others = [
+        describe_selector(LogisticRegression(class_weight=weights | {150: last}))
+        for last in (1.0, 2.0)
+    ]
+    assert others[0] != others[1]
+
+
+def test_a_request_needs_an_estimator_that_can_be_told(rows, tmp_path):
+    with Ledger.create(tmp_path / "budget.db", budget=Privacy(2, "1e-5")) as ledger:
+        vague = SelectKBest(lambda X, y: f_regression(X, y), k=2)
+        selector = stable(estimator=vague, size=None, ledger=ledger.request("columns"))
+        with pytest.raises(ParameterError, match="a repeated request must ask the same"):
+            selector.fit(*rows)
+        assert ledger.spent.epsilon == 0
+        selector.set_params(ledger=ledger).fit(*rows)
+        assert ledger.spent.epsilon == 1
+
+
+def test_bounds_that_do_not_fit_cost_nothing(rows, tmp_path):
+    """A strict ledger is charged before X is read, but its width is public."""
+    with Ledger.create(tmp_path / "b.db", budget=Privacy(2, "1e-5"), strict=True) as ledger:
+        with pytest.raises(ParameterError, match="there are 6 columns"):
+            marginal(low=[-1, -1], ledger=ledger).fit(*rows)
+        assert ledger.spent.epsilon == 0
+
+
+def test_no_warning_tells_of_a_value(rows):
+    X = rows[0].copy()
+    X[0, 0] = 1.7e308
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        marginal(low=-0.1, high=0.1).fit(X, rows[1])
+
+
+def given_warnings(run):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        run()
+    return [str(one.message) for one in found if one.category is PrivacyWarning]
+
+
+@pytest.fixture
+def fresh():
+    """A process in which nothing was said yet."""
+    with afresh():
+        yield
+
+
+def test_fits_that_nobody_adds_up(rows, fresh):
+    assert given_warnings(lambda: stable().fit(*rows)) == []
+    (told,) = given_warnings(lambda: marginal().fit(*rows))
+    assert told.startswith("MarginalSelector was fitted 2 times in this process without a ledger.")
+
+
+def test_a_step_that_learns_before_a_selector(rows, fresh):
+    (told,) = given_warnings(lambda: make_pipeline(StandardScaler(), marginal()).fit(*rows))
+    assert "standardscaler (StandardScaler)" in told
+
+
+def test_steps_after_a_selector_and_the_selector_itself_do_not_come_before(rows, fresh):
+    """A selector pays for what it learns, and whatever follows is not covered by it anyway."""
+    X, y = rows
+    after = make_pipeline(marginal(), StandardScaler(), LinearRegression())
+    assert given_warnings(lambda: after.fit(X, y)) == []
+    rule = PrivateERM(Stumps(low=-1, high=1), epsilon=1, labels=[0, 1])
+    before = Pipeline([("columns", stable()), ("rule", rule)])
+    told = given_warnings(lambda: before.fit(X, (y > 0).astype(int)))
+    assert not any("learns from X" in one for one in told)
 
 
 def test_blocks_are_public(rows):
@@ -143,16 +295,42 @@ def test_blocks_are_public(rows):
         (stable(delta=0), "a test of stability needs a delta"),
         (stable(fallback="some"), 'it must be "all", "none" or "any"'),
         (stable(blocks=1), "blocks=1"),
+        (stable(estimator=Lasso), "it must be a selector or a model"),
+        (stable(estimator="lasso"), "it must be a selector or a model"),
+        (stable(mechanism="exponential"), "able to draw every set"),
+        (
+            stable(
+                mechanism=SetMargin(epsilon=1, delta=1e-6, k=3, neighbors="replace"),
+                epsilon=None,
+                delta=0,
+            ),
+            "one set of columns is released",
+        ),
         (stable(mechanism=NestedMargin(epsilon=1, delta=1e-6), epsilon=None, delta=0), "moves a"),
         (marginal(low=None), "low is required"),
         (marginal(low=3), "it must be below high"),
         (marginal(low=[-1, -1]), "there are 6 columns"),
         (marginal(size=0), "size=0"),
+        (marginal(low="a"), "low='a' is not allowed: it must be a number"),
+        (marginal(low=[-1] * 6, high=[1] * 5), "high has 5"),
+        (marginal(low=0, high=5e-324), "floats do not hold the middle"),
+        (
+            marginal(
+                mechanism=Exponential(epsilon=1, k=3, neighbors="replace"), epsilon=None, size=1
+            ),
+            "the mechanism releases 3",
+        ),
     ],
 )
 def test_wrong_parameters_are_named(selector, message, rows):
     with pytest.raises(ParameterError, match=message):
         selector.fit(*rows)
+
+
+def test_too_many_sets_for_any():
+    X = np.zeros((4, 1100))
+    with pytest.raises(ParameterError, match="more than 2\\^1000 sets of 1100 columns"):
+        stable(estimator=Lasso(), size=None, fallback="any").fit(X, [0, 1, 0, 1])
 
 
 def test_errors_quote_no_value():

@@ -154,7 +154,7 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
 
     def fit(self, X: Any, y: Any) -> PrivateERM:
         """Choose a hypothesis, at the cost of one release."""
-        warn_of_pipeline()
+        warn_of_pipeline(self)
         if self.ledger is not None and Request.of(self.ledger).ledger.strict:
             schema = _schema_of(self.hypotheses)
             width = _width(X) if schema is None else schema.features

@@ -9,6 +9,7 @@ Proof:      docs/proofs/stable-selection.md
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -120,12 +121,22 @@ class MarginalSelector(PrivateSelector):
             rows=self._rows(),
         )
 
+    def _check_width(self, features: int) -> None:
+        _bounds("low", self.low, "high", self.high, features)
+        _bounds("label_low", self.label_low, "label_high", self.label_high, 1)
+        given = getattr(self.mechanism, "k", None)
+        if given not in (None, min(self.size, features)):
+            raise ParameterError(
+                "size", self.size, f"the mechanism releases {given} of {features} columns",
+                "Make it with k=size.",
+            )  # fmt: skip
+
     def _source(
         self, X: NDArray[np.float64], y: NDArray[Any], terms: Terms, coins: Coins
     ) -> MemorySource:
         low, high = _bounds("low", self.low, "high", self.high, X.shape[1])
         least, most = _bounds("label_low", self.label_low, "label_high", self.label_high, 1)
-        label = _scale(y.astype(np.float64), least, most)[:, None]
+        label = _scale(y, least, most)[:, None]
         sums = np.zeros(X.shape[1], np.int64)
         many = max(1, _ENTRIES // X.shape[1])
         for start in range(0, len(X), many):
@@ -138,10 +149,8 @@ class MarginalSelector(PrivateSelector):
 
     def _options(self, features: int) -> dict[str, object]:
         bounds = {
-            "low": np.asarray(self.low).tolist(),
-            "high": np.asarray(self.high).tolist(),
-            "label_low": self.label_low,
-            "label_high": self.label_high,
+            name: np.asarray(getattr(self, name), np.float64).tolist()
+            for name in ("low", "high", "label_low", "label_high")
         }
         return {
             "size": self.size, "features": features, "bounds": repr(bounds),
@@ -153,6 +162,10 @@ class MarginalSelector(PrivateSelector):
         mask[list(release.items)] = True
         return mask
 
+    def _warn(self, release: Release) -> None:
+        if not release.items:
+            warnings.warn("No answer: no column was released, so none is kept.", stacklevel=3)
+
 
 def _bounds(
     low_name: str, low: Any, high_name: str, high: Any, width: int | None
@@ -162,7 +175,10 @@ def _bounds(
     for name, value in ((low_name, low), (high_name, high)):
         if value is None:
             raise ParameterError.required(name, "bounds are public", "Say what is usual.")
-        bound = np.asarray(value, np.float64)
+        try:
+            bound = np.asarray(value, np.float64)
+        except (TypeError, ValueError):
+            raise ParameterError(name, value, "it must be a number, or a list of them") from None
         if bound.ndim > 1 or not np.isfinite(bound).all():
             raise ParameterError(name, value, "it must be a finite number, or one a column")
         if width is not None and bound.size not in (1, width):
@@ -170,13 +186,31 @@ def _bounds(
                 name, f"<{bound.size} numbers>", f"there are {width} columns", "Give one for each."
             )
         read.append(bound)
+    if len({bound.size for bound in read} - {1}) > 1:
+        raise ParameterError(
+            low_name, f"<{read[0].size} numbers>", f"{high_name} has {read[1].size}",
+            "Give one for each column, or one for all.",
+        )  # fmt: skip
     if (read[0] >= read[1]).any():
         raise ParameterError(low_name, low, f"it must be below {high_name}")
+    with np.errstate(all="ignore"):
+        middle, half = _center(read[0], read[1])
+    if not (np.isfinite(middle) & np.isfinite(half) & (half > 0)).all():
+        raise ParameterError(
+            low_name, low, f"floats do not hold the middle between it and {high_name}",
+            "Give bounds of a usual size.",
+        )  # fmt: skip
     return read[0], read[1]
+
+
+def _center(low: Any, high: Any) -> tuple[Any, Any]:
+    """The middle between bounds, and how far they are from it."""
+    return (low + high) / 2, (high - low) / 2
 
 
 def _scale(values: NDArray[np.float64], low: Any, high: Any) -> NDArray[np.float64]:
     """Values clipped to the bounds, which become −1 and 1."""
-    middle, half = (low + high) / 2, (high - low) / 2
-    scaled: NDArray[np.float64] = np.clip((values - middle) / half, -1, 1)
+    middle, half = _center(low, high)
+    with np.errstate(all="ignore"):  # a warning would tell of a value that is far outside
+        scaled: NDArray[np.float64] = np.clip((values - middle) / half, -1, 1)
     return scaled

@@ -26,12 +26,13 @@ _NOTHING = ("FrozenEstimator", "PolynomialFeatures")
 """Classes that learn no more than how many columns there are, though they must be fitted."""
 
 
-def warn_of_pipeline() -> None:
-    """Warn if the caller is fitted as a part of a pipeline whose earlier steps learn from X."""
+def warn_of_pipeline(learner: Any) -> None:
+    """Warn if a learner is fitted as a part of a pipeline whose earlier steps learn from X."""
+    pipelines = _calling_pipelines()
     steps = [
         name
-        for pipeline in _calling_pipelines()
-        for step_name, step in pipeline.steps[:-1]
+        for pipeline, part in zip(pipelines, [*pipelines[1:], learner], strict=False)
+        for step_name, step in _earlier_steps(pipeline, part)
         for name in _learning_parts(step_name, step)
     ]
     if steps:
@@ -53,6 +54,17 @@ def _calling_pipelines() -> list[Any]:
                 found.append(caller)
         frame = frame.f_back  # type: ignore[assignment]
     return found[::-1]
+
+
+def _earlier_steps(pipeline: Any, part: Any) -> list[tuple[str, Any]]:
+    """The steps before the one that is being fitted, or before the first of its type: a pipeline
+    may fit a copy. All but the last where there is neither.
+    """
+    types = [type(step) for _, step in pipeline.steps]
+    places = [place for place, (_, step) in enumerate(pipeline.steps) if step is part]
+    if not places and type(part) in types:
+        places = [types.index(type(part))]
+    return list(pipeline.steps[: places[0] if places else -1])
 
 
 def _learning_parts(name: str, step: Any) -> Iterator[str]:

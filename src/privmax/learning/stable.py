@@ -13,20 +13,22 @@ Reference:  Smith & Thakurta, COLT 2013 (stability of the lasso's support);
 from __future__ import annotations
 
 import math
+import random
 import warnings
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from inspect import signature
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.linear_model import lars_path
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -35,17 +37,22 @@ from privmax.choice import Choice
 from privmax.errors import DataError, ParameterError
 from privmax.itemsets.numbering import Numbering, nth_outside
 from privmax.learning.estimator import (
+    _PLACE,
     _check_types,
     _mixed,
     _quietly,
     _text_names,
     _width,
+    describe_class,
 )
+from privmax.learning.pipelines import warn_of_pipeline
+from privmax.learning.scoring import read_column
 from privmax.ledger import Ledger
 from privmax.ledger.events import ROW
 from privmax.ledger.payment import Question, Request
 from privmax.mechanisms.contract import Mechanism, Outcome
 from privmax.mechanisms.gap_test import GapTest
+from privmax.mechanisms.registry import MECHANISMS
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import Number, positive, probability, whole
 from privmax.privacy import ADD_REMOVE, REPLACE, relation
@@ -54,6 +61,7 @@ from privmax.release import Release, Terms, answer
 from privmax.rounds import SignedTerms
 from privmax.sources.base import PlainSource, Source
 from privmax.universe import OPEN_UNIVERSE, Universe
+from privmax.warnings import warn_of_fits
 
 Columns = tuple[int, ...]
 """A set of columns, ascending."""
@@ -62,6 +70,10 @@ ALL, NONE, ANY = "all", "none", "any"
 
 WHY = "the set with most votes is released only if it is stable"
 """Why the gap test runs."""
+
+_NOT_NUMBERS = (
+    "y has a value that is not a finite number. Give numbers, such as 0 and 1 for classes."
+)
 
 
 class PrivateSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -75,10 +87,11 @@ class PrivateSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
     def fit(self, X: Any, y: Any) -> PrivateSelector:
         """Choose columns, at the cost of one release."""
+        warn_of_pipeline(self)
         self.__dict__.pop("support_", None)  # a fit that fails leaves no mask of another shape
+        self._check()
         if self.ledger is not None and Request.of(self.ledger).ledger.strict:
             features = _width(X)
-            terms = self._terms(features)
 
             def read() -> tuple[NDArray[np.float64], NDArray[Any]]:
                 return self._validate(X, y, features)
@@ -86,11 +99,14 @@ class PrivateSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sc
             self._terms(1)  # wrong parameters are told before X is looked at
             rows = self._validate(X, y)
             features = rows[0].shape[1]
-            terms = self._terms(features)
 
             def read() -> tuple[NDArray[np.float64], NDArray[Any]]:
                 return rows
 
+        self._check_width(features)
+        terms = self._terms(features)
+        if self.ledger is None:
+            warn_of_fits(terms.privacy(), type(self).__name__)
         coins = SYSTEM if self.coins is None else deepcopy(self.coins)
         release = answer(
             terms,
@@ -103,7 +119,17 @@ class PrivateSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sc
         if names := _text_names(X):
             self.feature_names_in_ = np.array(names, dtype=object)
         self.release_, self.support_ = release, self._mask(release, features)
+        self._warn(release)
         return self
+
+    def _check(self) -> None:  # most have nothing to check beside the terms
+        """Refuse parameters that `_terms` does not look at."""
+
+    def _check_width(self, features: int) -> None:  # likewise
+        """Refuse parameters that do not fit so many columns."""
+
+    def _warn(self, release: Release) -> None:  # most have nothing to tell
+        """Warn of a release without columns, when everything is in its place."""
 
     @abstractmethod
     def _terms(self, features: int) -> Terms:
@@ -127,15 +153,14 @@ class PrivateSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self, X: Any, y: Any, features: int | None = None
     ) -> tuple[NDArray[np.float64], NDArray[Any]]:
         _check_types(X)
+        if isinstance(y, (list, tuple)):
+            y = read_column(y, "y").astype(object)  # no label decides of what type others are
         X, y = _quietly(
-            lambda: validate_data(
-                self, X, y, dtype=np.float64, y_numeric=self._needs_numbers(), ensure_min_samples=1
-            ),
-            _mixed(X),
+            lambda: validate_data(self, X, y, dtype=np.float64, ensure_min_samples=1), _mixed(X)
         )
         if features is not None and X.shape[1] != features:
             raise DataError("X does not have as many columns as its shape says.")
-        return X, np.asarray(y)
+        return X, _as_numbers(y) if self._needs_numbers() else y
 
     def _needs_numbers(self) -> bool:
         return True
@@ -176,7 +201,8 @@ class StableSelector(PrivateSelector):
     may be published.
 
     Args:
-        estimator: A selector or a model of scikit-learn with `coef_` or `feature_importances_`; by
+        estimator: A selector or a model of scikit-learn with `coef_` or `feature_importances_`, or
+            a pipeline of steps that keep the columns (such as StandardScaler) and one of these; by
             default the lasso, on columns standardized within the block, along its path until `size`
             columns are in.
         size: How many columns a block votes for; public. None: as many as the estimator selects by
@@ -189,7 +215,8 @@ class StableSelector(PrivateSelector):
         fallback: What is kept where nothing is released: "all" columns, or "none". "any": there is
             always a set, drawn from all sets of columns by their votes. That needs a smaller lead
             where sets are few (11 votes instead of 31 for 20 sets at epsilon 1), and does not tell
-            whether the set was stable.
+            whether the set was stable. With a delta above 0 and very many sets `auto` may choose a
+            mechanism that can abstain, and then all columns are kept.
         mechanism: A mechanism object for neighbors="replace", instead of epsilon and delta; or the
             name of one beside them. By default the gap test, and with fallback="any" what `auto`
             chooses.
@@ -234,6 +261,18 @@ class StableSelector(PrivateSelector):
         self.ledger = ledger
         self.coins = coins
 
+    def _check(self) -> None:
+        if self.estimator is not None:
+            check_selector(self.estimator)
+        if self.ledger is None or Request.of(self.ledger).id is None:
+            return
+        if _is_vague(describe_selector(self.estimator)):
+            raise ParameterError(
+                "request", Request.of(self.ledger).id, "a repeated request must ask the same, and "
+                "the estimator has a parameter whose repr does not say what it is",
+                "Use named functions and objects with a __repr__, or leave request out.",
+            )  # fmt: skip
+
     def _terms(self, features: int) -> StableTerms:
         if self.fallback not in (ALL, NONE, ANY):
             raise ParameterError(
@@ -251,23 +290,45 @@ class StableSelector(PrivateSelector):
                 "mechanism", self.mechanism, "one row moves a vote from one set to another",
                 'Make it with neighbors="replace".',
             )  # fmt: skip
+        if getattr(self.mechanism, "k", 1) != 1:
+            raise ParameterError(
+                "mechanism", self.mechanism, "one set of columns is released",
+                "Make it without k. How many columns a set has is size.",
+            )  # fmt: skip
         size = None if self.size is None else whole("size", self.size)
         number = count_sets(features, size) if self.fallback == ANY else None
+        if self.fallback == ANY and number is None:
+            raise ParameterError(
+                "fallback", ANY, f"there are more than 2^1000 sets of {features} columns",
+                f'Use "{ALL}" or "{NONE}", or a smaller size.',
+            )  # fmt: skip
         if not given and not self.delta and number is None:
             raise ParameterError(
                 "delta", self.delta, "a test of stability needs a delta above 0",
                 'Give a small one such as 1e-6, or fallback="any".',
             )  # fmt: skip
-        return StableTerms(
+        terms = StableTerms(
             epsilon=self.epsilon,
             delta=None if given and not self.delta else self.delta,
             given=self.mechanism,
             neighbors=None if given else REPLACE,
-            growth=None if given else 1,
+            growth=1 if self._takes_growth() else None,
             universe=OPEN_UNIVERSE if number is None else Universe(number),
             unit=self._unit(),
             rows=self._rows(),
         )
+        if number is None and not terms.choice.mechanism.privacy().delta:
+            raise ParameterError(
+                "mechanism", self.mechanism, "it must be able to draw every set of columns",
+                'Use fallback="any", or a mechanism with a delta above 0.',
+            )  # fmt: skip
+        return terms
+
+    def _takes_growth(self) -> bool:
+        """Whether the mechanism uses that one vote is for one set."""
+        if isinstance(self.mechanism, str) and self.mechanism in MECHANISMS:
+            return "growth" in MECHANISMS[self.mechanism].parameters
+        return self.mechanism is None
 
     def _count_blocks(self, terms: Terms) -> int:
         """How many blocks vote: as given, or twice the lead; at least 2, public."""
@@ -286,7 +347,7 @@ class StableSelector(PrivateSelector):
             votes: Counter[Columns] = Counter()
             for part in parts:
                 reset()
-                votes[vote(X[part], y[part])] += 1
+                votes[vote(X[part], _own_type(y[part]))] += 1
         return VoteSource(votes, X.shape[1], self.size, terms.universe.size)
 
     def _vote(self) -> Callable[[NDArray[np.float64], NDArray[Any]], Columns]:
@@ -310,7 +371,7 @@ class StableSelector(PrivateSelector):
 
     def _options(self, features: int) -> dict[str, object]:
         return {
-            "estimator": None if self.estimator is None else repr(self.estimator),
+            "estimator": None if self.estimator is None else self._describe_estimator(),
             "size": self.size,
             "features": features,
             "blocks": self._count_blocks(self._terms(features)),
@@ -318,23 +379,31 @@ class StableSelector(PrivateSelector):
             "neighbors": self.neighbors,
         }
 
+    def _describe_estimator(self) -> str:
+        told = describe_selector(self.estimator)
+        return type(self.estimator).__name__ if _is_vague(told) else told
+
     def _mask(self, release: Release, features: int) -> NDArray[np.bool_]:
         self.blocks_ = self._count_blocks(self._terms(features))
-        mask = np.zeros(features, np.bool_)
+        mask = np.full(features, not release.item and self.fallback != NONE)
+        mask[list(release.item or ())] = True
+        return mask
+
+    def _warn(self, release: Release) -> None:
         if release.item:
-            mask[list(release.item)] = True
-            return mask
+            return
         what = "too few blocks agreed on a set of columns"
         if release.item is not None:
-            what = "most blocks found no columns, or not as many as size says"
+            what = (
+                "in most blocks no columns were found, or fewer than size says, or the estimator "
+                "failed"
+            )
         warnings.warn(
             f"No answer: {what}, so "
             f"{'no column is' if self.fallback == NONE else 'all columns are'} kept. A smaller "
             "size, more rows or a larger epsilon help.",
             stacklevel=3,
         )
-        mask[:] = self.fallback != NONE
-        return mask
 
     def _needs_numbers(self) -> bool:
         return self.estimator is None
@@ -483,18 +552,100 @@ def read_columns(model: Any, features: int, size: int | None) -> Columns:
         >>> read_columns(Lasso(alpha=0.01).fit(X, X[:, 2]), 4, None)
         (2,)
     """
-    if size is None and hasattr(model, "get_support"):
+    model = model.steps[-1][1] if hasattr(model, "steps") else model
+    weights = getattr(model, "coef_", None)
+    if weights is None:
+        weights = getattr(model, "feature_importances_", None)
+    if hasattr(model, "get_support") and (size is None or weights is None):
         mask = np.asarray(model.get_support())
         if mask.shape != (features,):
             raise ValueError("the mask has another shape")
+        if size is not None and np.count_nonzero(mask) != min(size, features):
+            raise ValueError("the mask has another size")
         return tuple(np.flatnonzero(mask).tolist())
-    weights = getattr(model, "coef_", None)
-    if weights is None:
-        weights = model.feature_importances_
     total = np.abs(np.asarray(weights, np.float64)).reshape(-1, features).sum(axis=0)
     if size is None:
         return tuple(np.flatnonzero(total).tolist())
     return top_columns(total, min(size, features))
+
+
+def check_selector(estimator: Any) -> None:
+    """Refuse what cannot select columns in any block, as far as that is public.
+
+    Raises:
+        ParameterError: It is no estimator, or a pipeline that changes the columns.
+
+    Examples:
+        >>> check_selector("lasso")
+        Traceback (most recent call last):
+        ...
+        privmax.errors.ParameterError: estimator='lasso' is not allowed: ...
+    """
+    if isinstance(estimator, type) or not all(
+        hasattr(estimator, name) for name in ("fit", "get_params")
+    ):
+        raise ParameterError(
+            "estimator", estimator, "it must be a selector or a model of scikit-learn",
+            "For example Lasso(alpha=0.1).",
+        )  # fmt: skip
+    for name, step in getattr(estimator, "steps", [])[:-1]:
+        if not isinstance(step, OneToOneFeatureMixin | str | None):
+            raise ParameterError(
+                "estimator", f"<pipeline with {name}>", "that step need not keep the columns as "
+                "they are, so coefficients after it are not those of columns",
+                "Leave it out.",
+            )  # fmt: skip
+
+
+def describe_selector(value: Any) -> str:
+    """An estimator as a ledger writes it: the parameters that are not at their defaults, the same
+    in every process.
+
+    Examples:
+        >>> from sklearn.feature_selection import SelectKBest, f_regression
+        >>> describe_selector(SelectKBest(f_regression, k=3))
+        'SelectKBest(k=3, score_func=sklearn.feature_selection._univariate_selection.f_regression)'
+    """
+    if hasattr(value, "__qualname__"):  # a function or a class
+        return f"{value.__module__}.{value.__qualname__}"
+    if isinstance(value, list | tuple):
+        return f"{type(value).__name__}({', '.join(map(describe_selector, value))})"
+    if isinstance(value, dict):
+        parts = [f"{key!r}: {describe_selector(given)}" for key, given in value.items()]
+        return f"{{{', '.join(parts)}}}"
+    if not hasattr(value, "get_params"):
+        return describe_class(value)
+    usual = {
+        name: getattr(parameter, "default", None)
+        for name, parameter in signature(type(value)).parameters.items()
+    }
+    told = [
+        f"{name}={described}"
+        for name, given in sorted(value.get_params(deep=False).items())
+        if (described := describe_selector(given)) != describe_selector(usual.get(name))
+    ]
+    return f"{type(value).__name__}({', '.join(told)})"
+
+
+def _is_vague(description: str) -> bool:
+    """Whether a description could be that of another, or is another in each process."""
+    return any(sign in description for sign in (_PLACE, "<lambda>", "<locals>"))
+
+
+def _as_numbers(y: NDArray[Any]) -> NDArray[np.float64]:
+    """y as floats, each value by itself."""
+    numbers = None
+    if y.dtype.kind in "biufO":
+        with suppress(TypeError, ValueError, OverflowError):
+            numbers = y.astype(np.float64)
+    if numbers is None or not np.isfinite(numbers).all():
+        raise DataError(_NOT_NUMBERS)
+    return numbers
+
+
+def _own_type(y: NDArray[Any]) -> NDArray[Any]:
+    """The labels of a block, of the type they have there: not one that labels elsewhere give."""
+    return y if y.dtype.kind in "biuf" else read_column(y.tolist(), "y")
 
 
 def _reseed(model: Any) -> Any:
@@ -508,11 +659,17 @@ def _reseed(model: Any) -> Any:
 
 @contextmanager
 def _fixed_randomness() -> Iterator[Callable[[], None]]:
-    """What sets NumPy's global state of random numbers to the same at every call; at the end it is
-    what it was.
+    """What sets the global states of random numbers, NumPy's and Python's, to the same at every
+    call; at the end they are what they were.
     """
-    before = np.random.get_state()  # selectors may use it
+    before = np.random.get_state(), random.getstate()  # selectors may use them
+
+    def reset() -> None:
+        np.random.seed(0)
+        random.seed(0)
+
     try:
-        yield lambda: np.random.seed(0)
+        yield reset
     finally:
-        np.random.set_state(before)
+        np.random.set_state(before[0])
+        random.setstate(before[1])

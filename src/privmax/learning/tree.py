@@ -276,7 +276,7 @@ class PrivateTree(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scik
 
     def fit(self, X: Any, y: Any) -> PrivateTree:
         """Grow a tree, at the cost of one release."""
-        warn_of_pipeline()
+        warn_of_pipeline(self)
         schema, labels = check_schema(self.schema), read_labels(self.labels)
         splits = self._splits()
         refuse_table(X)

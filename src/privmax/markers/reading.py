@@ -10,6 +10,8 @@ Proof:      docs/proofs/markers.md
 
 from __future__ import annotations
 
+import io
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -26,6 +28,7 @@ from privmax.numbers import whole
 from privmax.sources.databases import open_database
 from privmax.sources.engines import engine_of
 from privmax.sources.engines.base import ask
+from privmax.sources.places import TEXT, Files, find_files
 from privmax.sources.reading import as_table
 from privmax.sources.tables import column_of
 from privmax.universe import Universe
@@ -36,11 +39,18 @@ COPIES = (0, 1, 2)
 _MARKERS = 256
 """Columns that are looked at together."""
 
+_UNKNOWN = ("", "NA", "NAN", "NULL", ".")
+"""What is written in files of text for null."""
+
+_NO_GENOTYPE = -(1 << 40)
+"""What other text stands for."""
+
 _COUNTING = "the counting of genotypes"
 
 _STRANGE = (
     "A genotype is not 0, 1 or 2. Count copies of one allele, and if some are unknown, say what "
-    "stands for that: missing=-1, or missing='null'."
+    "stands for that: missing=-1, or missing='null'. If the table has columns beside status and "
+    "markers, list the markers: markers=['rs1', 'rs2']."
 )
 _SIZES = (
     "The study does not have as many cases and controls as cases and controls say. If it should, "
@@ -87,7 +97,7 @@ class Layout:
         """
         made = cls(groups=groups, names=None, number=1, **options)
         made._check()
-        names = None if markers is None else Universe.of(list(markers), "markers").plain_labels()
+        names = None if markers is None else _read_names(markers)
         if names is None and isinstance(made.status, str) and made.marker is None:
             names = _other_columns(data, made.status)
         number = _width(data, made) if names is None else len(names)
@@ -100,9 +110,14 @@ class Layout:
         return cls(groups=groups, names=names, number=number, **options)
 
     def _check(self) -> None:
-        if self.impute not in COPIES:
+        if isinstance(self.impute, bool) or self.impute not in COPIES:
             raise ParameterError("impute", self.impute, "it must be 0, 1 or 2 copies")
         if self.missing is not None and self.missing != NULL:
+            if isinstance(self.missing, bool) or not isinstance(self.missing, int):
+                raise ParameterError(
+                    "missing", self.missing, 'it must be a whole number, or "null"',
+                    'For example -1. "null" is also NaN.',
+                )  # fmt: skip
             whole("missing", self.missing, least=-(1 << 31))
             if self.missing in COPIES:
                 raise ParameterError(
@@ -122,6 +137,12 @@ class Layout:
             raise ParameterError.required(
                 "status", "who is a case must be told", "Name the column that tells."
             )
+        columns = [self.status, *long.values()] if given else []
+        if len(set(columns)) < len(columns):
+            raise ParameterError(
+                "status", self.status, "two of status, marker, genotype and person name one column",
+                "Name four columns.",
+            )  # fmt: skip
         if not given and not isinstance(self.status, str):
             refuse_given({"table": self.table}, "an array is not a table of a database")
 
@@ -147,7 +168,17 @@ def count_genotypes(data: Any, layout: Layout, held: ExitStack) -> Genotypes | A
         return _read_counts(data, layout)
     is_case = _cases(np.asarray(layout.status), layout)
     blocks = (data[:, start : start + _MARKERS] for start in range(0, layout.number, _MARKERS))
-    return _fill((_count(np.asarray(block), is_case, layout) for block in blocks), layout)
+    return _fill((_count(np.asanyarray(block), is_case, layout) for block in blocks), layout)
+
+
+def _read_names(markers: Iterable[Any]) -> list[Any]:
+    """The names of markers, each once."""
+    if isinstance(markers, (str, bytes)):
+        raise ParameterError("markers", markers, "it must be a list", "For example ['rs12'].")
+    try:
+        return Universe.of(list(markers), "markers").plain_labels()
+    except ParameterError as error:
+        raise ParameterError("markers", "<names>", error.allowed, error.remedy) from None
 
 
 def _other_columns(data: Any, status: str) -> list[Any] | None:
@@ -191,6 +222,11 @@ def _width(data: Any, layout: Layout) -> int:
             "row is one genotype.",
         )  # fmt: skip
     if layout.status is not None:
+        if hasattr(data, "columns"):
+            raise ParameterError(
+                "status", f"<{type(layout.status).__name__}>", "the columns of a frame have names",
+                "Make it a column of the frame, and name that column.",
+            )  # fmt: skip
         if len(shape) != 2:
             raise ParameterError(
                 "table", f"<shape {shape}>", "genotypes have a row for each person and a column "
@@ -241,6 +277,8 @@ def _cases(status: NDArray[Any], layout: Layout) -> NDArray[np.bool_]:
 
 def _count(block: NDArray[Any], is_case: NDArray[np.bool_], layout: Layout) -> Genotypes:
     """People by genotype at some markers; everybody has one, or counts as if they had."""
+    if isinstance(block, np.ma.MaskedArray):
+        raise DataError("Genotypes are a masked array. Fill it (.filled(-1)), and set missing=-1.")
     if block.dtype.kind not in "biuf":
         raise DataError("Genotypes must be of a type of numbers, such as int8.")
     if len(block) != len(is_case):
@@ -275,14 +313,19 @@ def _fill(blocks: Iterable[Genotypes], layout: Layout) -> Genotypes:
     return counts
 
 
-def _open(data: Any, layout: Layout, columns: Sequence[str], held: ExitStack) -> tuple[Any, Any]:
-    """The data as an Ibis table, and its labels of Python objects, if it has such."""
+def _open(
+    data: Any, layout: Layout, columns: Sequence[str], held: ExitStack
+) -> tuple[Any, Any, bool]:
+    """The data as an Ibis table; its labels of Python objects, if it has such; and whether it is a
+    file of text, whose genotypes are still to be parsed.
+    """
     numbered: dict[str, list[Any]] = {}
     numbers = [name for name in columns if name not in (layout.status, layout.marker)]
     if layout.person in numbers:
         numbers.remove(layout.person)
     given = open_database(data, layout.table, held)
-    table = as_table(given, columns, numbers, True, held, numbered)
+    is_text = _is_text(given)
+    table = as_table(given, columns, [] if is_text else numbers, True, held, numbered)
     if table is None:
         raise ParameterError(
             "table", f"<{type(data).__name__}>", "columns are named, but it has none",
@@ -290,7 +333,25 @@ def _open(data: Any, layout: Layout, columns: Sequence[str], held: ExitStack) ->
         )  # fmt: skip
     if type(given).__name__ == "DuckDBPyRelation":  # a stream, which can be read only once
         table = engine_of(table).keep(table, held)
-    return table, numbered
+    return table, numbered, is_text
+
+
+def _is_text(data: Any) -> bool:
+    """Whether the data is a file in which all values are text."""
+    if isinstance(data, (str, os.PathLike)):
+        data = find_files(data)
+    return isinstance(data, io.IOBase) or (isinstance(data, Files) and data.kind in TEXT)
+
+
+def _parse(column: Any) -> Any:
+    """Genotypes of a file of text, as DuckDB reads them: whole numbers, perhaps with decimals that
+    are 0; null where nothing or NA is written; and otherwise a number that is no genotype.
+    """
+    text = column.strip()
+    is_unknown = text.isnull() | text.upper().isin(_UNKNOWN)
+    is_number = text.re_search("^[+-]?[0-9]{1,9}([.]0*)?$")
+    number = text.re_extract("^[+-]?[0-9]+", 0).try_cast("int64")
+    return is_unknown.ifelse(None, is_number.ifelse(number, _NO_GENOTYPE)).cast("int64")
 
 
 def _count_columns(data: Any, layout: Layout, held: ExitStack) -> Iterator[Genotypes]:
@@ -298,18 +359,32 @@ def _count_columns(data: Any, layout: Layout, held: ExitStack) -> Iterator[Genot
     names = list(layout.names or ())
     if not all(isinstance(name, str) for name in names):
         raise ParameterError("markers", "<names>", "columns have names that are text")
-    table, numbered = _open(data, layout, [layout.status, *names], held)
+    table, numbered, is_text = _open(data, layout, [layout.status, *names], held)
     for option, name in (("status", layout.status), *(("markers", name) for name in names)):
         column_of(table, option, name)
+    if layout.status in names:
+        raise ParameterError(
+            "markers", layout.status, "that column says who is a case", "Leave it out."
+        )
     chunks = [names[start : start + _MARKERS] for start in range(0, len(names), _MARKERS)]
     engine_of(table).begin(table, held, passes=len(chunks))
     for chunk in chunks:
-        rows = ask(_COUNTING, table.select(_status(table, layout, numbered), *chunk).to_pyarrow)
+        genotypes = [_as_number(table[name], is_text).name(name) for name in chunk]
+        rows = ask(_COUNTING, table.select(_status(table, layout, numbered), *genotypes).to_pyarrow)
         is_case = rows.column(0).to_numpy(zero_copy_only=False).astype(np.bool_)
         block = [rows.column(name).to_numpy() for name in chunk]
         if any(column.dtype.kind not in "biuf" for column in block):
             raise DataError("Genotypes must be of a type of numbers, such as int8.")
         yield _count(np.column_stack(block), _cases(is_case.astype(int), _told(layout)), layout)
+
+
+def _as_number(column: Any, is_text: bool) -> Any:
+    """A column of genotypes, of a type that is the same whether or not some are null."""
+    if is_text:
+        return _parse(column)
+    if not column.type().is_boolean():
+        return column
+    return column.isnull().ifelse(None, column.ifelse(1, 0))
 
 
 def _told(layout: Layout) -> Layout:
@@ -325,15 +400,17 @@ def _status(table: Any, layout: Layout, numbered: dict[str, list[Any]]) -> Any:
         wanted = label_by_value(case)
         place = labels.index(wanted) if wanted in labels else -1
         return (column == place).fill_null(False).name("privmax_case")
-    if column.type().is_boolean():
+    is_boolean = column.type().is_boolean()
+    if is_boolean:
         value: Any = bool(case)
     else:
         value = case if isinstance(case, str) else Decimal(str(+case))  # type: ignore[operator]
     pair = engine_of(table).operands(column, value)
-    if pair is None:
+    if pair is None or (is_boolean and case not in (False, True)):
+        example = f", such as case={str(case)!r}" if column.type().is_string() else ""
         raise ParameterError(
             "case", case, f"the column {layout.status!r} is of type {column.type()}",
-            "Give the value that cases have there.",
+            f"Give the value that cases have there{example}.",
         )  # fmt: skip
     return (pair[0] == pair[1]).fill_null(False).name("privmax_case")
 
@@ -341,58 +418,90 @@ def _status(table: Any, layout: Layout, numbered: dict[str, list[Any]]) -> Any:
 def _count_rows(data: Any, layout: Layout, held: ExitStack) -> Genotypes:
     """A table with a row for each person and marker, counted by its engine.
 
-    Of several rows of a person at a marker the largest genotype counts. Rows of other markers are
-    left out.
+    Of several genotypes of a person at a marker the largest counts. Rows of other markers are left
+    out.
     """
     marker, genotype, person = layout.marker, layout.genotype, layout.person
     assert marker is not None
     assert genotype is not None
     assert person is not None
-    table, numbered = _open(data, layout, [marker, genotype, person, layout.status], held)
+    wanted = [marker, genotype, person, layout.status]
+    table, numbered, is_text = _open(data, layout, wanted, held)
     engine = engine_of(table)
     kind = column_of(table, "marker", marker).type()
-    if not column_of(table, "genotype", genotype).type().is_integer():
-        raise ParameterError("genotype", genotype, "the column must have whole numbers")
+    copies = column_of(table, "genotype", genotype)
+    copies = _parse(copies) if is_text else copies
+    if not copies.type().is_integer():
+        if not copies.type().is_floating():
+            raise ParameterError(
+                "genotype", genotype, f"the column is of type {copies.type()}",
+                "It must be one of numbers: copies of the allele.",
+            )  # fmt: skip
+        copies = engine.present(copies)
     rows = table.select(
         marker=engine.key(table[marker]),
-        genotype=table[genotype].cast("int64"),
+        genotype=copies,
         person=engine.key(column_of(table, "person", person)),
-        is_case=_status(table, layout, numbered).cast("int8"),
+        is_case=_status(table, layout, numbered).ifelse(1, 0),
     )
+    if marker not in numbered:
+        _check_kind(layout.names or (), kind)
     engine.begin(table, held, passes=2)
     _check_people(engine, rows, layout)
-    single = rows.group_by(["person", "marker"]).agg(
-        genotype=rows.genotype.max(), is_case=rows.is_case.max()
+    is_genotype = rows.genotype.isin(COPIES)
+    known = is_genotype | rows.genotype.isnull() | (rows.genotype == _number_for_missing(layout))
+    single = rows.mutate(
+        genotype=is_genotype.ifelse(rows.genotype, None).cast("int64"),
+        strange=known.fill_null(True).ifelse(0, 1),
     )
-    tally = single.group_by(["marker", "is_case", "genotype"]).agg(people=single.count())
-    wanted = tally.select(
-        marker=engine.readable(tally.marker, kind),
-        is_case=tally.is_case, genotype=tally.genotype, people=tally.people,
+    single = single.group_by(["person", "marker"]).agg(
+        genotype=single.genotype.max(), strange=single.strange.max(), is_case=single.is_case.max()
+    )
+    tally = single.group_by(["marker", "is_case", "genotype"]).agg(
+        people=single.count(), strange=single.strange.max()
+    )
+    tally = tally.select(
+        marker=engine.readable(tally.marker, kind), is_case=tally.is_case,
+        genotype=tally.genotype, strange=tally.strange, people=tally.people,
     )  # fmt: skip
     counts = np.zeros((layout.number, 2, 3), np.int64)
-    absent = np.zeros((layout.number, 2), np.int64)
     place = {label_by_value(name): number for number, name in enumerate(layout.names or ())}
-    for value, is_case, copies, people in ask(_COUNTING, engine.rows, wanted):
+    for value, is_case, copies, strange, people in ask(_COUNTING, engine.rows, tally):
         if value is None:
             continue
         given = numbered[marker][value] if marker in numbered else engine.label(value, kind)
         number = place.get(label_by_value(plain_label(given)))
         if number is None:
             continue
-        if copies in COPIES:
-            counts[number, 1 - is_case, copies] += people
-        elif layout.missing is None or copies not in (None, layout.missing):
+        if strange:
             raise DataError(_STRANGE)
-        else:
-            absent[number, 1 - is_case] += people
-    return _complete(counts, absent, layout)
+        if copies is not None:
+            counts[number, 1 - is_case, int(copies)] += people
+    return _complete(counts, layout)
+
+
+def _number_for_missing(layout: Layout) -> int:
+    """The number that stands for an unknown genotype; where there is none, a genotype."""
+    return layout.missing if isinstance(layout.missing, int) else COPIES[0]
+
+
+def _check_kind(names: Sequence[Any], kind: Any) -> None:
+    """Refuse names that no value of a column can have, by its type: nobody would have a genotype,
+    and the answer would be a marker at random.
+    """
+    is_text = kind.is_string()
+    if (is_text or kind.is_numeric()) and any(isinstance(name, str) != is_text for name in names):
+        raise ParameterError(
+            "markers", "<names>", f"the column of markers is of type {kind}",
+            "Give names as text." if is_text else "Give names as numbers.",
+        )  # fmt: skip
 
 
 def _check_people(engine: Any, rows: Any, layout: Layout) -> None:
     """Refuse people without a name or in both groups, and groups that are too large."""
     both = rows.group_by("person").agg(low=rows.is_case.min(), high=rows.is_case.max())
     groups = both.group_by(["low", "high"]).agg(
-        people=both.count(), nameless=both.person.isnull().cast("int64").sum()
+        people=both.count(), nameless=both.person.isnull().ifelse(1, 0).sum()
     )
     found = {(0, 0): 0, (1, 1): 0}
     for low, high, people, nameless in ask(_COUNTING, engine.rows, groups):
@@ -404,7 +513,7 @@ def _check_people(engine: Any, rows: Any, layout: Layout) -> None:
         raise DataError(_SIZES)
 
 
-def _complete(counts: Genotypes, absent: NDArray[np.int64], layout: Layout) -> Genotypes:
+def _complete(counts: Genotypes, layout: Layout) -> Genotypes:
     """The counts with everybody who has no row at a marker."""
     left = np.array(layout.groups, np.int64) - counts.sum(axis=2)
     if layout.missing is None and left.any():

@@ -140,7 +140,7 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
                 table, which stays in its engine.
             y: A label for each row; of an Ibis table the name of the column that has them.
         """
-        warn_of_pipeline()
+        warn_of_pipeline(self)
         schema, labels = check_schema(self.schema), read_labels(self.labels)
         rounds = self._rounds()
         if rounds.pairs and schema.features == 1:
