@@ -263,7 +263,7 @@ class Poisson(RunLaw):
         if delta and run.divergence(Fraction(2)) is not None:
             order = _search(lambda order: self._at_order(run, delta, order))
             with precision(START):
-                found.append(_up(self._at_order(run, delta, order)))
+                found.append(max(Fraction(0), _up(self._at_order(run, delta, order))))
         return min((one for one in found if one is not None), default=None)
 
     def _at_order(self, run: RunCost, delta: Fraction, order: Fraction) -> arb:
@@ -357,7 +357,7 @@ def repetition_cost(
         with precision(START):
             least = float((runs.mean() * ball(run.delta)).mid())
         raise ParameterError(
-            "delta", delta, "at this delta no cost can be proved",
+            "delta", plain(total), "at this delta no cost can be proved",
             f"Allow more than expected runs times the delta of one run, {least:.3g}, or use "
             "learners without delta." if run.delta else "For example 1e-6.",
         )  # fmt: skip
@@ -505,14 +505,25 @@ def _least(holds: Callable[[Fraction], bool]) -> Fraction | None:
 
 
 def _gamma(eta: Fraction, mean: Fraction) -> Fraction:
-    """A short gamma with nearly this mean; exact for the geometric law."""
+    """A short gamma with nearly this mean; exact for the geometric law.
+
+    Raises:
+        ParameterError: There is none that is not too near to 0 or 1.
+    """
     if eta == 1:
         return 1 / mean
     low, high = -60.0, 0.0  # ln gamma
     for _ in range(80):
         middle = (low + high) / 2
         low, high = (middle, high) if _mean(float(eta), middle) > mean else (low, middle)
-    return Fraction(f"{math.exp(high):.8g}")
+    for digits in (8, 12, 16):
+        gamma = Fraction(f"{math.exp(high):.{digits}g}")
+        if gamma < 1 and abs(_mean(float(eta), math.log(gamma)) - mean) <= mean / 10**6:
+            return gamma
+    raise ParameterError(
+        "runs", plain(mean), f"the law {plain(eta)} cannot have so many expected runs",
+        "Take another law, or another number of runs.",
+    )  # fmt: skip
 
 
 def _mean(eta: float, log: float) -> float:

@@ -129,6 +129,7 @@ RUN_BY = {
     ("docs/explore.md", "console explore"): [EXPLORE],
     ("docs/explore.md", "toml data.toml"): [EXPLORE],
     ("docs/paper.md", "sh"): [BENCHMARKS],
+    ("docs/additive-results.md", "sh"): [BENCHMARKS],
     ("docs/learning-results.md", "sh"): [BENCHMARKS],
     ("docs/markers-results.md", "sh"): [BENCHMARKS],
     ("docs/features-results.md", "sh"): [BENCHMARKS],

@@ -99,6 +99,37 @@ def test_no_neighbor_moves_further_than_the_sensitivities_say(relation):
     assert counts == squared_sensitivity(1, relation, signed=False)
 
 
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+def test_pairs_move_no_further_than_single_features(relation):
+    """Cells put into groups, with missing ones apart: a row is in one entry of each table."""
+    layout = Layout((10, 11), (True, False), (0, None))
+    (both,) = layout.doubles([0, 1])
+    rng = np.random.default_rng(3)
+    assert both.shape == (8, 8)
+    scores, residuals, curves = 0, 0, 0
+    for _ in range(400):
+        codes = np.vstack([rng.integers(0, 10, 5), rng.integers(0, 11, 5)]).astype(np.uint8)
+        labels = rng.random(5) < 0.5
+        other_codes, other_labels = codes.copy(), labels.copy()
+        other_codes[:, 4] = codes[:, 4] if rng.random() < 0.5 else [rng.integers(10), 3]
+        other_labels[4] = not labels[4]
+        last = 5 if relation == "replace" else 4
+        intercept, table = int(rng.integers(-900, 900)), rng.integers(-LIMIT, LIMIT, both.size)
+        found = []
+        for cells, truth in ((codes, labels), (other_codes[:, :last], other_labels[:last])):
+            rows = MemoryRows(cells, truth)
+            rows.start(intercept)
+            rows.add(both, table)
+            found.append(rows.sums(both))
+        (a, ah), (b, bh) = found
+        scores = max(scores, abs(int(np.abs(a).sum() - np.abs(b).sum())))
+        residuals = max(residuals, int(((a - b) ** 2).sum()))
+        curves = max(curves, int(((ah - bh) ** 2).sum()))
+    assert 0 < scores <= choice_sensitivity(relation)
+    assert CLIP**2 // 2 < residuals <= squared_sensitivity(CLIP, relation, signed=True)
+    assert 0 < curves <= squared_sensitivity(CURVE, relation, signed=False)
+
+
 def test_tables_of_the_link_stay_within_their_bounds():
     assert np.abs(link.RESIDUALS).max() == CLIP
     assert (link.CURVATURES.min(), link.CURVATURES.max()) == (0, CURVE)

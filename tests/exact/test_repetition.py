@@ -368,3 +368,24 @@ def test_capped_runs_stay_within_their_cost():
 def test_bad_arguments_are_named(call, name):
     with pytest.raises(ParameterError, match=name):
         call()
+
+
+@pytest.mark.parametrize(
+    ("law", "mean"), [("-0.9", 10), ("5000", "1.1"), ("10000", "1.5"), ("10000", "1.00000001")]
+)
+def test_the_expected_number_is_met_for_odd_laws_too(law, mean):
+    with precision(START):
+        found = float(random_runs(law, mean).mean().mid())
+    assert found == pytest.approx(float(mean), rel=1.01e-6)
+
+
+@pytest.mark.parametrize("law", ["-0.99", "-0.9999999"])
+def test_a_law_that_cannot_have_so_many_runs_is_refused(law):
+    """With eta this near to -1, ten expected runs need a gamma below e^-60."""
+    with pytest.raises(ParameterError, match="cannot have so many"):
+        random_runs(law, 10)
+
+
+@pytest.mark.parametrize("run", [RunCost(rho="1e-12"), RunCost("1e-6")])
+def test_no_cost_is_negative(run):
+    assert repetition_cost(run, random_runs("poisson", "1.01"), "0.9").epsilon >= 0

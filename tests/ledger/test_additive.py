@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from privmax import Ledger, Privacy
-from privmax.errors import BudgetError, DataError, LedgerError
-from privmax.learning import Number, PrivateGAM, PrivateTree, Schema
+from privmax.errors import BudgetError, DataError, LedgerError, ParameterError
+from privmax.learning import Number, PrivateGAM, PrivateSearch, PrivateTree, Schema
+from privmax.learning.additive.estimator import AdditiveTerms
+from privmax.learning.additive.fitting import Layout
+from privmax.learning.additive.rounds import AdditiveRounds
+from privmax.learning.tree import TreeSplits, TreeTerms
 
 RNG = np.random.default_rng(7)
 X = RNG.uniform(0, 10, size=(1000, 2))
@@ -88,3 +93,114 @@ def test_a_tree_is_charged_and_recorded(ledger):
     again = PrivateTree(SCHEMA, **options).fit(X[:10], Y[:10])
     assert first.tree_ == again.tree_
     assert ledger.spent == Privacy(1)
+
+
+FORGED = [
+    {},
+    [],
+    {"intercept": 0, "tables": 3, "path": []},
+    {"intercept": "0", "tables": [], "path": []},
+    {"intercept": 10**9, "tables": [], "path": []},
+    {"intercept": 0, "tables": [], "path": [[0]]},
+]
+TABLE = {"features": [0], "groups": [[0, 1, 2, 3, 4]], "table": [1, 2, 3, 4, 5]}
+WRONG = [
+    {"features": [2]},
+    {"features": [-1]},
+    {"features": [0.0]},
+    {"features": []},
+    {"features": [0, 1]},
+    {"groups": [[0, 1, 2, 3, 10**12]]},
+    {"groups": [[0, 0, 0, 0, 0]], "table": [1]},
+    {"table": [1, 2, 3, 4]},
+    {"table": [1, 2, 3, 4, 10**30]},
+    {"table": [1, 2, 3, 4, 0.5]},
+    {"table": [1, 2, 3, 4, None]},
+    {"table": "12345"},
+]
+
+
+def additive_terms():
+    rounds = AdditiveRounds(epsilon=1, delta=1e-6, rounds=3, pairs=1)
+    return AdditiveTerms(given=rounds, unit="row", layout=Layout.of(SCHEMA))
+
+
+@pytest.mark.parametrize("forged", FORGED, ids=str)
+def test_a_record_that_is_no_model_is_refused(forged):
+    with pytest.raises(LedgerError, match="none of this schema"):
+        additive_terms().decode(forged)
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=str)
+def test_a_record_of_other_cells_is_refused(wrong):
+    good = {"intercept": 0, "tables": [TABLE], "path": [[0], [0]]}
+    assert additive_terms().decode(good).intercept == 0
+    table = {**TABLE, **wrong}
+    with pytest.raises(LedgerError, match="none of this schema"):
+        additive_terms().decode({**good, "tables": [table], "path": [table["features"]]})
+
+
+def test_models_with_pairs_are_read_again(ledger):
+    first = gam(ledger, "pairs", interactions=2, rounds=2).fit(X, Y)
+    assert gam(ledger, "pairs", interactions=2, rounds=2).fit(X, Y).model_ == first.model_
+    assert any(len(features) == 2 for features in first.model_.path)
+
+
+LEAF = {"counts": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {},
+        LEAF,
+        {"feature": 0, "cells": [0], "branches": [LEAF]},
+        {"feature": 9, "cells": [0], "branches": [LEAF, LEAF]},
+        {"feature": 0, "cells": [1], "branches": [LEAF, LEAF]},
+        {"feature": 0, "cells": [0], "branches": [LEAF, {"counts": [1]}]},
+        {"feature": 0, "cells": [0], "branches": [LEAF, {"counts": [1, "2"]}]},
+    ],
+    ids=str,
+)
+def test_a_record_that_is_no_tree_is_refused(forged):
+    terms = TreeTerms(given=TreeSplits(epsilon=1, depth=1), unit="row", schema=SCHEMA)
+    assert terms.decode({"feature": 0, "cells": [0], "branches": [LEAF, LEAF]}).feature == 0
+    with pytest.raises(LedgerError, match="none of this schema"):
+        terms.decode(forged)
+
+
+@pytest.mark.parametrize("learner", [PrivateGAM, PrivateTree])
+def test_a_column_that_is_missing_costs_nothing(ledger, learner):
+    frame = pd.DataFrame(X, columns=["a", "c"])
+    with pytest.raises(ParameterError, match="schema='b' is not allowed"):
+        learner(SCHEMA, 1, labels=[0, 1], ledger=ledger).fit(frame, Y)
+    assert ledger.spent == Privacy(0)
+
+
+@pytest.mark.parametrize("learner", [PrivateGAM, PrivateTree])
+def test_noise_that_cannot_be_drawn_costs_nothing(ledger, learner):
+    with pytest.raises(ParameterError, match="too little for each"):
+        learner(SCHEMA, "1e-15", labels=[0, 1], ledger=ledger).fit(X, Y)
+    assert ledger.spent == Privacy(0)
+
+
+def test_a_tree_whose_rows_are_wrong_is_no_answer_of_a_strict_ledger(tmp_path):
+    with Ledger.create(tmp_path / "l.db", "s", budget=BUDGET, strict=True) as made:
+        with pytest.warns(UserWarning, match="No answer"):
+            tree = PrivateTree(SCHEMA, 1, labels=[0, 1], ledger=made).fit(X, Y + 5)
+        assert tree.predict_proba(X[:1]).tolist() == [[0.5, 0.5]]
+
+
+def test_a_search_over_additive_models_uses_their_rho_and_records_the_best(tmp_path):
+    learner = PrivateGAM(SCHEMA, delta=1e-6, labels=[0, 1])
+    options = {"params": {"rounds": [2, 4]}, "epsilon": 2, "delta": 1e-5, "runs": 2}
+    with Ledger.create(tmp_path / "l.db", "s", budget=Privacy(3, "2e-5")) as made:
+        request = made.request("search")
+        first = PrivateSearch(learner, **options, ledger=request).fit(X, Y)
+        again = PrivateSearch(learner, **options, ledger=request).fit(X[:5], Y[:5])
+    assert first.release_.mechanism.rho is not None
+    assert first.best_estimator_.model_ == again.best_estimator_.model_
+    assert first.predict(X).tolist() == again.predict(X).tolist()
+    assert list(first.best_estimator_.shape_functions_) == list(
+        again.best_estimator_.shape_functions_
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,9 +11,13 @@ from scipy import stats
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from privmax import Ledger, Privacy
+from privmax.composition import epsilon_of_rho
 from privmax.errors import BudgetError, LedgerError, UnsupportedError
 from privmax.learning import PrivateERM, PrivateSearch, Stumps, validate
+from privmax.learning.search import SearchTerms
 from privmax.learning.validation import Stability
+from privmax.ledger.events import Price
+from privmax.repetition import concentrated_cost
 
 X = np.arange(2000.0).reshape(-1, 1)
 Y = (X[:, 0] >= 1000).astype(int)
@@ -112,13 +117,13 @@ def test_a_strict_ledger_is_charged_first_and_tells_nothing_of_failures(tmp_path
 
 
 def test_a_validation_is_charged_with_the_chance_that_stability_fails(ledger):
-    rows = X, Y
+    training, validation = (X[:1000], Y[:1000]), (X[1000:], Y[1000:])
     stability = Stability(training="1e-3", validation="1e-3", failure="1e-7")
     candidates = {"low": lambda X, y: 0.2, "high": lambda X, y: 0.9}
 
     def ask():
         return validate(
-            candidates, rows, rows, score=lambda model, X, y: model, stability=stability,
+            candidates, training, validation, score=lambda model, X, y: model, stability=stability,
             epsilon=1, ledger=ledger.request("validation"),
         )  # fmt: skip
 
@@ -126,3 +131,71 @@ def test_a_validation_is_charged_with_the_chance_that_stability_fails(ledger):
     assert ledger.spent == Privacy(1, "1e-7")
     assert ask().recorded
     assert ledger.spent == Privacy(1, "1e-7")
+
+
+class Gaussian(Custom):
+    """It says that it is zCDP."""
+
+    def privacy_cost(self):
+        return Price(Privacy("1.1", "1e-7"), rho=Fraction(1, 50))
+
+
+def test_the_rule_zcdp_adds_rho(tmp_path):
+    """Of few runs it says more than epsilon and delta do; other rules add those."""
+    budget = Privacy(50, "1e-5")
+    for rule in ("zcdp", "basic"):
+        path = tmp_path / f"{rule}.db"
+        with Ledger.create(path, "searches", budget=budget, rule=rule) as ledger:
+            options = {"epsilon": None, "delta": "1e-6", "runs": "1.5", "law": "-1/2"}
+            made = search(ledger, Gaussian(), {"at": [1000.0]}, **options).fit(X, Y)
+            mechanism = made.release_.mechanism
+            rho = concentrated_cost(mechanism.score_cost, mechanism.runs)
+            (charged,) = bodies(ledger, "reserved")
+            assert Fraction(charged["price"]["rho"]) == rho < made.release_.privacy.epsilon**2 / 2
+            spent = ledger.spent
+        if rule == "basic":
+            assert spent == made.release_.privacy
+        else:
+            alone = epsilon_of_rho(rho, spent.delta)
+            assert float(spent.epsilon) == pytest.approx(float(alone), rel=1e-3)
+
+
+@pytest.mark.parametrize("odd", ["cycle", "deep"])
+def test_a_model_that_cannot_be_walked_through_does_not_lose_the_answer(ledger, odd):
+    made = search(ledger, Tangled(odd=odd), {"at": [1000.0]}).fit(X, Y)
+    assert made.best_params_ == {"at": 1000.0}
+    with pytest.raises(UnsupportedError, match="could not be written into the ledger"):
+        made.predict(X)
+
+
+class Tangled(Custom):
+    def __init__(self, at=0.0, epsilon=None, odd="cycle"):
+        super().__init__(at, epsilon)
+        self.odd = odd
+
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.at_ = found = []
+        for _ in range(5000):
+            found.append([])
+            found = found[0]
+        if self.odd == "cycle":
+            self.at_ = [self]
+        return self
+
+
+def test_long_parameters_are_another_question_wherever_they_differ(ledger):
+    one, other = list(range(300)), [*range(150), 7, *range(151, 300)]
+    search(ledger, Custom(strange=one), {"at": [1.0]}).fit(X, Y)
+    with pytest.raises(LedgerError, match="different question"):
+        search(ledger, Custom(strange=other), {"at": [1.0]}).fit(X, Y)
+
+
+def test_a_record_that_names_something_else_is_refused(ledger):
+    made = search(ledger, Custom(), {"at": [1000.0]})
+    template, mechanism, grid = made._plan()
+    terms = SearchTerms(given=mechanism, unit="row", template=template, grid=grid)
+    for name in ("os:system", "privmax.__main__:main"):
+        model = {"fitted": {"at_": {"estimator": name, "state": {}}}}
+        with pytest.raises(LedgerError, match="cannot be read"):
+            terms.decode({"place": [0, {}], "score": 1, "model": model})

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import tracemalloc
+import warnings
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -10,18 +13,26 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from privmax import Privacy
-from privmax.errors import DataError, ParameterError
+from privmax.composition import largest_rho
+from privmax.errors import DataError, ParameterError, PrivacyWarning
 from privmax.learning import Category, Number, PrivateGAM, PrivateTree, Schema
+from privmax.learning.additive import steps
 from privmax.learning.additive.fitting import Layout, fit_rounds
 from privmax.learning.additive.memory import MemoryRows
 from privmax.learning.additive.model import AdditiveModel, Part
 from privmax.learning.additive.rounds import AdditiveRounds
-from privmax.learning.additive.steps import chain, newton_step
+from privmax.learning.additive.steps import chain, grid, newton_step
+from privmax.learning.additive.words import name_cells
+from privmax.learning.tree import Leaf
 from privmax.testing import SeededCoins
+from privmax.warnings import afresh
 
 RNG = np.random.default_rng(20)
 ROWS = 6_000
@@ -224,15 +235,14 @@ def test_missing_values_have_no_neighbors():
     layout = Layout.of(SCHEMA)
     assert layout.apart == (None, None, 0)
     links = layout.links(layout.singles()[2])
-    assert links.shape == (7, 9)
-    assert not links[:, 0].any()
+    assert links.tolist() == [[cell, cell + 1] for cell in range(1, 8)]
     groups = layout.groups()[2]
     assert groups.count(groups[0]) == 1
-    assert chain(1).shape == (0, 1)
+    assert chain(1).shape == chain(0).shape == (0, 2)
 
 
 def test_a_step_goes_where_the_sums_point():
-    none = np.zeros((0, 3))
+    none = chain(0)
     sure = newton_step(np.array([50.0, -50.0, 0.0]), np.full(3, 1e3), 1.0, none)
     assert sure.round(3).tolist() == [0.04, -0.04, 0.0]
     noisy = newton_step(np.array([50.0, -50.0, 0.0]), np.full(3, 1e3), 1e9, none)
@@ -274,3 +284,156 @@ def test_a_tree_refuses_what_it_cannot_do():
         tree(depth=13).fit(FRAME, Y)
     with pytest.raises(ParameterError, match="epsilon is required"):
         tree(epsilon=None).fit(FRAME, Y)
+
+
+# What an attack found.
+
+
+def test_as_many_cells_as_a_schema_may_have_are_fitted_without_a_dense_matrix():
+    schema = Schema(x=Number(0, 1, cells=20_000))
+    tracemalloc.start()
+    model = PrivateGAM(schema, 1, 1e-6, labels=[0, 1], rounds=1, coins=SeededCoins(1))
+    model.fit(RNG.uniform(0, 1, (50, 1)), RNG.integers(0, 2, 50))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 26
+    assert len(model.model_.tables) == 1
+
+
+def test_a_large_table_gets_the_step_of_a_small_one(monkeypatch):
+    sums, curves = RNG.normal(0, 50, 40), RNG.uniform(0, 90, 40)
+    for links in (chain(40, isolated=0), grid(chain(8), chain(5), (8, 5)), chain(0)):
+        small = newton_step(sums, curves, 30.0, links)
+        with monkeypatch.context() as patch:
+            patch.setattr(steps, "DENSE", 0)
+            assert np.allclose(newton_step(sums, curves, 30.0, links), small, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "options", [{"epsilon": "1e-15", "delta": 0}, {"epsilon": "1e-9", "delta": "1e-12"}], ids=str
+)
+def test_a_budget_too_small_for_any_noise_is_refused_before_data_is_read(options):
+    def unread(rows):
+        raise AssertionError("it was read")
+
+    with pytest.raises(ParameterError, match=r"epsilon=1e-.*too little for each of 20 rounds"):
+        gam(**options).fit(type("Frame", (), {"__array__": unread})(), Y)
+
+
+def test_pairs_of_one_column_are_refused_where_they_would_waste_the_budget():
+    with pytest.raises(ParameterError, match="interactions=2 is not allowed: the schema has one"):
+        gam(schema=SCHEMA.only(["age"]), interactions=2).fit(FRAME, Y)
+
+
+def test_the_cost_is_told_before_a_fit():
+    price = gam().privacy_cost()
+    assert price.privacy == Privacy(2, 1e-6)
+    assert price.rho == largest_rho(Fraction(2), Fraction("1e-6"))
+    assert gam(delta=0).privacy_cost().rho is None
+    assert gam(neighbors="replace").privacy_cost().neighbors == "replace"
+    tree_price = tree(neighbors="replace").privacy_cost()
+    assert (tree_price.privacy, tree_price.neighbors) == (Privacy(4), "replace")
+    with pytest.raises(ParameterError, match="epsilon is required"):
+        gam(epsilon=None).privacy_cost()
+
+
+@pytest.mark.parametrize("learner", [PrivateGAM, PrivateTree])
+def test_a_pipeline_that_learns_before_is_warned_of(learner):
+    schema = Schema(x=Number(-3, 3, cells=4))
+    steps_before = make_pipeline(StandardScaler(), learner(schema, 1, labels=[0, 1]))
+    with afresh(), pytest.warns(PrivacyWarning, match="standardscaler"):
+        steps_before.fit(FRAME[["age"]].to_numpy(), Y)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        pd.Series(Y).astype("Int64").where(Y == 1),
+        [np.array([0, 1])] * ROWS,
+        [pd.NA] * ROWS,
+        [[0]] * (ROWS - 1) + [1],
+    ],
+    ids=["NA", "arrays", "only NA", "lists"],
+)
+def test_labels_that_cannot_be_compared_are_refused_as_all_others_are(y):
+    for learner in (gam(), tree()):
+        with pytest.raises(DataError, match=r"A label in y is not among|y should be a 1d array"):
+            learner.fit(FRAME, y)
+
+
+def test_labels_that_nothing_equals_are_refused():
+    with pytest.raises(ParameterError, match="two different labels"):
+        gam(labels=[float("nan"), 1]).fit(FRAME, Y)
+
+
+def test_parts_with_the_same_title_keep_their_tables():
+    schema = Schema({name: Number(-1, 1, cells=2) for name in ("a × b", "a", "b")})
+    model = PrivateGAM(schema, 1, labels=[0, 1])
+    tables = {
+        Part((0,), ((0, 1),)): (256, -256),
+        Part((1, 2), ((0, 1), (0, 1))): (1, 2, 3, 4),
+        Part((1,), ((0, 1),)): (5, 6),
+    }
+    model.model_, model.schema_ = AdditiveModel(0, tables), schema
+    assert [len(one) for one in model.shape_functions_.values()] == [2, 4, 2]
+
+
+def test_names_that_look_like_tests_are_told_as_they_are():
+    column = Number(0, 40, cells=4).named("low <= x < high")
+    assert name_cells(column, [0, 1]) == "low <= x < high < 20"
+    assert name_cells(column, [1, 2]) == "10 <= low <= x < high < 30"
+    assert name_cells(column, [2, 3]) == "low <= x < high >= 20"
+
+
+def test_an_ibis_table_is_refused_where_rows_must_be_here():
+    ibis = pytest.importorskip("ibis")
+    table = ibis.memtable(FRAME.assign(y=Y))
+    fitted = gam(rounds=1).fit(FRAME, Y)
+    with pytest.raises(DataError, match="Ibis table"):
+        fitted.predict(table)
+    with pytest.raises(DataError, match="Ibis table"):
+        tree().fit(table, "y")
+
+
+def test_many_rounds_give_certain_chances_without_a_warning():
+    model = AdditiveModel(0, {Part((0,), ((0, 1),)): (-300_000, 300_000)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert model.chances(np.array([[0, 1]], np.uint8)).round(9).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("counts", [(-5, -3), (-3, 0), (0, -3), (2, 3), (3, 2), (0, 0)])
+def test_a_tree_says_in_words_what_it_predicts(counts):
+    model = tree(depth=1).fit(FRAME, Y)
+    model.tree_ = Leaf(counts)
+    assert model.rules_ == [str(model.predict(FRAME[:1])[0])]
+
+
+def test_a_tree_knows_the_names_of_its_columns():
+    model = tree(depth=1).fit(FRAME, Y)
+    assert model.feature_names_in_.tolist() == ["age", "work", "noise"]
+
+
+@pytest.mark.parametrize("learner", [PrivateGAM, PrivateTree])
+@pytest.mark.parametrize("labels", [["no", "yes"], ["yes", "no"]], ids=str)
+def test_scores_of_scikit_learn_hold_whichever_label_is_declared_second(learner, labels):
+    """They take classes to be sorted: chances in another order would be read reversed."""
+    y = np.where(Y == 1, "yes", "no")
+    model = learner(SCHEMA, 50, labels=labels, coins=SeededCoins(1)).fit(FRAME, y)
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert get_scorer("accuracy")(model, FRAME, y) == 1
+    assert get_scorer("roc_auc")(model, FRAME, y) > 0.99
+    assert get_scorer("neg_log_loss")(model, FRAME, y) > -0.3
+    second = model.predict_proba(FRAME)[:, 1] > 0.5
+    assert (model.classes_[second.astype(int)] == model.predict(FRAME)).all()
+    if learner is PrivateGAM:
+        assert ((model.decision_function(FRAME) > 0) == (Y == 1)).all()
+        old = [one["log_odds"] for one in model.shape_functions_["age"]][-1]
+        assert (old > 0) == (labels[1] == "yes")  # the tables are those of the second one declared
+    else:
+        assert all(told.rpartition(" ")[2] in labels for told in model.rules_)
+
+
+def test_an_order_that_is_no_word_is_named():
+    with pytest.raises(ParameterError, match="it must be greedy or cyclic"):
+        gam(order=np.array([1, 2])).fit(FRAME, Y)

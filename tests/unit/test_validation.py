@@ -93,3 +93,25 @@ def test_wrong_stability_is_named():
     for given in ({"training": 0, "validation": 1}, {"training": 1, "validation": -1}):
         with pytest.raises(ParameterError, match=r"training|validation"):
             Stability(**given)
+
+
+@pytest.mark.parametrize(
+    ("training", "validation", "match"),
+    [
+        (TRAINING, TRAINING, "never both"),
+        (TRAINING, (TRAINING[0], Y[300:]), "never both"),
+        (X[:300], Y[:300], "training='ndarray'"),
+        (TRAINING, None, "validation='NoneType'"),
+    ],
+)
+def test_rows_are_used_once(training, validation, match):
+    """A row that trains and scores moves a score by both amounts together."""
+    with pytest.raises(ParameterError, match=match):
+        validate(
+            [LogisticRegression()],
+            training,
+            validation,
+            score=accuracy,
+            stability=STABILITY,
+            epsilon=1,
+        )

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -170,6 +170,25 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         labels = _labels_in(y) if declared is None else declared
         self._fit(hypotheses, labels, Shape(X.shape[1], len(labels)), lambda: (X, y))
         return self
+
+    def check_rows(self, X: Any, y: Any) -> None:
+        """Meet what `fit` refuses of rows and labels, without a fit: numbers that are missing,
+        labels that were not declared.
+
+        Raises:
+            DataError: A label was not declared, or X is not what the class takes.
+            ValueError: scikit-learn refuses X or y.
+
+        Examples:
+            >>> from privmax.learning import Stumps
+            >>> PrivateERM(Stumps(low=0, high=1), labels=[0, 1]).check_rows([[0.5]], [7])
+            Traceback (most recent call last):
+            ...
+            privmax.errors.DataError: A label in y is not among the declared labels. ...
+        """
+        _, y = clone(self)._validate(X, y)  # what it sets is not set here
+        if not isinstance(self.labels, str):
+            _codes(y, _read_labels(self.labels))
 
     def fit_read(
         self, features: int, read: Callable[[], tuple[Any, Any]], place: str | None = None
@@ -366,7 +385,7 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         """What a ledger writes down of a fit."""
         if self.ledger is None:
             return None
-        told, request = _describe(hypotheses), Request.of(self.ledger).id
+        told, request = describe_class(hypotheses), Request.of(self.ledger).id
         if request is not None and _PLACE in told:
             raise ParameterError(
                 "request", request, f"the ledger records the number of a rule, and the repr of "
@@ -464,7 +483,7 @@ in each process.
 """
 
 
-def _describe(value: object) -> str:
+def describe_class(value: object) -> str:
     """A class as a ledger writes it, the same in every process; of arrays a digest, where repr
     would leave out most.
     """
@@ -472,9 +491,9 @@ def _describe(value: object) -> str:
         exact = np.ascontiguousarray(value)
         return f"<{exact.dtype.str} {exact.shape} {sha256(exact.data).hexdigest()[:32]}>"
     if isinstance(value, list | tuple):
-        return f"{type(value).__name__}({', '.join(map(_describe, value))})"
+        return f"{type(value).__name__}({', '.join(map(describe_class, value))})"
     if is_dataclass(value) and not isinstance(value, type):
-        parts = [f"{name}={_describe(given)}" for name, given in told_fields(value)]
+        parts = [f"{name}={describe_class(given)}" for name, given in told_fields(value)]
         return f"{type(value).__name__}({', '.join(parts)})"
     return repr(value)
 

@@ -8,10 +8,10 @@ the constructor is public and comes from there; only what `fit` set is written.
 from __future__ import annotations
 
 import base64
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from privmax.encoding import decode, encode, recordable
+from privmax.learning.schema import Schema
 
 PACKAGES = ("sklearn", "privmax", "diffprivlib")
 """Whose estimators are read, beside those of the package that the model itself is from."""
@@ -57,7 +58,7 @@ def read_model(template: Any, written: Mapping[str, Any]) -> Any:
     """The template, which is not fitted, with what `write_model` wrote."""
     home = type(template).__module__.partition(".")[0]
     for name, value in written["fitted"].items():
-        setattr(template, name, _read(value, home))
+        vars(template)[name] = _read(value, home)
     return template
 
 
@@ -72,12 +73,16 @@ def _is_composite(value: Any) -> bool:
 def _write(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return _write_array(value)
+    if isinstance(value, np.generic):
+        return {"scalar": _write_array(np.asarray(value))}
     if isinstance(value, list):
         return {"list": [_write(part) for part in value]}
     if isinstance(value, tuple) and type(value) is tuple:
         return {"parts": [_write(part) for part in value]}
     if isinstance(value, dict):
         return {"dict": [[_write(key), _write(part)] for key, part in value.items()]}
+    if isinstance(value, Schema):
+        return {"schema": list(value.to_dict().items())}  # in their order: a ledger sorts keys
     if isinstance(value, Fraction):
         return {"fraction": str(value)}
     if isinstance(value, BaseEstimator):
@@ -146,7 +151,9 @@ _READ: dict[str, Callable[[Mapping[str, Any], str], Any]] = {
         _read(key, home): _read(part, home) for key, part in written["dict"]
     },
     "fraction": lambda written, home: Fraction(written["fraction"]),
+    "schema": lambda written, home: Schema.from_dict(dict(written["schema"])),
     "array": _read_array,
+    "scalar": lambda written, home: _read_array(written["scalar"], home)[()],
     "objects": _read_objects,
     "estimator": _read_estimator,
     "value": _read_value,
@@ -158,13 +165,15 @@ def _name(value: Any) -> str:
 
 
 def _find(name: str, packages: tuple[str, ...]) -> type:
-    """A class by its name, if it is of one of the packages."""
+    """A class by its name, if it is of one of the packages. Nothing is imported, as that could run
+    code: a learner has brought what it is made of.
+    """
     module, _, path = name.partition(":")
     if module.partition(".")[0] not in packages:
         raise UnwritableError(name)
-    found: Any = import_module(module)
+    found: Any = sys.modules.get(module)
     for part in path.split("."):
-        found = getattr(found, part)
+        found = getattr(found, part, None)
     if not isinstance(found, type):
         raise UnwritableError(name)
     return found

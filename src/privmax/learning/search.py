@@ -15,16 +15,19 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
+from itertools import islice
 from typing import Any
 
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 
 from privmax.choice import Choice
 from privmax.encoding import decode
-from privmax.errors import ParameterError, UnsupportedError
-from privmax.learning.candidates import Grid
+from privmax.errors import LedgerError, ParameterError, UnsupportedError
+from privmax.learning.candidates import Grid, describe
+from privmax.learning.estimator import FROM_Y
 from privmax.learning.model_records import read_model
 from privmax.learning.search_runs import (
+    MOST_TRIALS,
     RandomRepetition,
     Rows,
     RowSource,
@@ -32,6 +35,7 @@ from privmax.learning.search_runs import (
     check_parameters,
     make_run,
     read_cost,
+    read_neighbors,
 )
 from privmax.ledger import Ledger
 from privmax.ledger.events import ROW, Price
@@ -155,6 +159,11 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
     def fit(self, X: Any, y: Any) -> PrivateSearch:
         """Search, at the cost of one release."""
         coins = SYSTEM if self.coins is None else self.coins
+        if self.n_jobs is not None and (type(self.n_jobs) is not int or not self.n_jobs):
+            raise ParameterError(
+                "n_jobs", self.n_jobs, "it must be a whole number other than 0, or None",
+                "For example 2, or -1 for all cores.",
+            )  # fmt: skip
         if coins is not SYSTEM and self.n_jobs not in (None, 1):
             raise ParameterError(
                 "coins", "given", "they are for tests, and cannot be shared by processes",
@@ -168,15 +177,15 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
             grid=grid,
             n_jobs=self.n_jobs,
         )
-        for name in ("best_estimator_", "best_params_", "best_score_", "classes_"):
+        for name in ("best_estimator_", "best_params_", "best_score_", "classes_", "release_"):
             self.__dict__.pop(name, None)  # a fit that fails leaves nothing behind
-        check_parameters(template, grid)
+        check_parameters(template, grid, mechanism.fit_cost)
         if self.ledger is None:
             warn_of_fits(terms.privacy())
         with self._status():
             self.release_ = answer(
                 terms,
-                lambda stack: RowSource(X, y),  # type: ignore[arg-type, return-value]  # no profile
+                lambda stack: terms.read(X, y),  # type: ignore[arg-type, return-value]  # no profile
                 self.ledger,
                 question=self._question(template, grid),
                 coins=coins,
@@ -224,7 +233,8 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         self.best_params_, self.best_score_ = dict(winner.params), winner.score
         if winner.model is not None:
             self.best_estimator_ = winner.model
-            self.classes_ = winner.model.classes_
+            if hasattr(winner.model, "classes_"):
+                self.classes_ = winner.model.classes_
 
     def _plan(self) -> tuple[Any, RandomRepetition, Grid]:
         """The learner as it runs, what runs, and the candidates, if all parameters are as they must
@@ -233,12 +243,12 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         learner = self._check_learner()
         grid = Grid.of(self.params, learner)
         rule = read_relation("neighbors", ADD_REMOVE if self.neighbors is None else self.neighbors)
-        if "neighbors" in learner.get_params(deep=False):
-            given = learner.get_params(deep=False)["neighbors"]
-            if given not in (None, rule):
-                raise ParameterError(
-                    "neighbors", rule, f"the learner has {given}", "Give both the same."
-                )
+        given = read_neighbors(learner)
+        if given not in (None, rule):
+            raise ParameterError(
+                "neighbors", rule, f"the learner has {given}", "Give both the same."
+            )
+        if given is None and "neighbors" in learner.get_params(deep=False):
             learner.set_params(neighbors=rule)
         options: dict[str, Any] = {
             "runs": random_runs(self.law, self.runs),
@@ -266,18 +276,14 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
                 "scikit-learn's interface", "For example PrivateERM(Stumps(low=0, high=100)).",
             )  # fmt: skip
         learner = clone(self.estimator)
-        given = learner.get_params()
-        for name, value in given.items():
+        for name, value in learner.get_params().items():
             last = name.rpartition("__")[2]
-            if last == "random_state" and value is not None:
+            if last in _REFUSED and value is not None and (last != "verbose" or value):
+                raise ParameterError(name, "<given>", *_REFUSED[last])
+            if isinstance(value, str) and value == FROM_Y:
                 raise ParameterError(
-                    name, value, "a fixed seed makes noise predictable, and the same in every run",
-                    "Leave it None.",
-                )  # fmt: skip
-            if last == "ledger" and value is not None:
-                raise ParameterError(
-                    name, "given", "the search is charged for all runs together",
-                    "Give ledger= to the search.",
+                    name, value, "the labels of the training rows are not public: they depend on "
+                    "coins", "Declare all labels.",
                 )  # fmt: skip
         return learner
 
@@ -306,7 +312,7 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         """What a ledger writes down of a search."""
         if self.ledger is None:
             return None
-        told = f"{template!r} {grid.describe()}"
+        told = f"{describe(template)} {grid.describe()}"
         request = Request.of(self.ledger).id
         if request is not None and " at 0x" in told:
             raise ParameterError(
@@ -327,6 +333,16 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
 
         return Console(stderr=True).status("Searching; how many runs there are is secret …")
 
+
+_REFUSED = {
+    "random_state": (
+        "a fixed seed makes noise predictable, and the same in every run", "Leave it None."
+    ),
+    "coins": ("copies of them are the same in every run", "Leave them out."),
+    "ledger": ("the search is charged for all runs together", "Give ledger= to the search."),
+    "verbose": ("it would show how many runs there are", "Give verbose=True to the search."),
+}  # fmt: skip
+"""What a learner must not have, by parameter: why, and what to do instead."""
 
 _ONE = Universe(1)
 """One answer is released."""
@@ -370,6 +386,16 @@ class SearchTerms(Terms):
     def check(self) -> None:
         """There is nothing to refuse."""
 
+    def read(self, X: Any, y: Any) -> RowSource:
+        """The rows, if the learner takes them: where it can say so, that is met before the charge,
+        and does not become a failure of every run, which would tell of one row.
+        """
+        source = RowSource(X, y)
+        if hasattr(self.template, "check_rows"):
+            for _, params in islice(self.grid.trials(), MOST_TRIALS):
+                clone(self.template).set_params(**params).check_rows(X, y)
+        return source
+
     def look(self, source: RowSource) -> None:
         """The rows are here: nothing more is to be met."""
 
@@ -392,10 +418,9 @@ class SearchTerms(Terms):
         from joblib import Parallel, delayed
 
         # Processes of "loky" share no state, so no two have the same random numbers. Large arrays
-        # are passed through pipes, and not written to a disk.
-        pool = Parallel(
-            n_jobs=self.n_jobs, backend="loky", max_nbytes=None, return_as="generator_unordered"
-        )
+        # are passed through pipes, and not written to a disk. Runs come back in the order in which
+        # they were drawn: of equal scores the first wins, and not the fastest.
+        pool = Parallel(n_jobs=self.n_jobs, backend="loky", max_nbytes=None, return_as="generator")
         made: Iterator[tuple[int, Any]] = pool(
             delayed(make_run)(self.repetition, *job) for job in jobs
         )
@@ -406,7 +431,14 @@ class SearchTerms(Terms):
         place = number, {name: decode(at) for name, at in found.items()}
         params, model = self.grid.params(place), None
         if written["model"] is not None:
-            model = read_model(clone(self.template).set_params(**params), written["model"])
+            template = clone(self.template).set_params(**params)
+            try:
+                model = read_model(template, written["model"])
+            except Exception as error:
+                raise LedgerError(
+                    f"The recorded model cannot be read ({type(error).__name__}). Was it written "
+                    "by another version, or changed?"
+                ) from None
         return Winner(params, written["score"], model, place)
 
 

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from privmax.encoding import encode
-from privmax.errors import DataError, ParameterError
+from privmax.errors import DataError, ParameterError, PrivacyWarning
 from privmax.learning.candidates import Grid, Place
-from privmax.learning.model_records import UnwritableError, write_model
+from privmax.learning.model_records import write_model
 from privmax.learning.scoring import Accuracy, count_rows, read_column
 from privmax.mechanisms.contract import Relation, read_relation
 from privmax.noise.coins import SYSTEM, Coins
@@ -29,6 +30,9 @@ from privmax.privacy import ADD_REMOVE, Privacy, swing
 from privmax.repetition import RunCost, RunLaw, best_of, concentrated_cost, repetition_cost
 from privmax.sources.base import PlainSource
 from privmax.warnings import afresh
+
+MOST_TRIALS = 100
+"""Values that are tried on invented rows before a search."""
 
 FAILED = -(1 << 62)
 """Below every score: the score of a run that failed."""
@@ -68,7 +72,12 @@ class RandomRepetition(Parameters):
     @property
     def score_cost(self) -> RunCost:
         """What the score of one run costs: as much, and nothing with delta."""
-        return RunCost(rho=self.rho) if self.rho is not None else RunCost(self.epsilon)
+        return RunCost(rho=self.rho) if self._is_gaussian else RunCost(self.epsilon)
+
+    @property
+    def _is_gaussian(self) -> bool:
+        """Whether scores get Gaussian noise: not where the search may have no delta."""
+        return self.rho is not None and (self.delta > 0 or not self.fit_cost.pure)
 
     def privacy(self) -> Privacy:
         """The larger of what the two cost: a row is used by one of them."""
@@ -88,7 +97,8 @@ class RandomRepetition(Parameters):
     def noise(self, coins: Coins) -> int:
         """Noise on a score that one row moves by at most `swing`."""
         moved = swing(self.neighbors)
-        if self.rho is not None:
+        if self._is_gaussian:
+            assert self.rho is not None
             return discrete_gaussian(Fraction(moved**2) / (2 * self.rho), coins)
         assert self.epsilon is not None, "one of the two is known"
         return discrete_laplace(moved / self.epsilon, coins)
@@ -118,20 +128,43 @@ def read_cost(learner: Any) -> RunCost:
         privacy = getattr(cost, "privacy", cost)
         rho = getattr(cost, "rho", None)
         if getattr(cost, "ranged", False) and not privacy.delta:
-            rho = privacy.epsilon**2 / 8
+            ranged = privacy.epsilon**2 / 8
+            rho = ranged if rho is None else min(rho, ranged)
         return RunCost(privacy.epsilon, privacy.delta, rho)
-    mechanism: Any = getattr(learner, "mechanism", None)
-    if hasattr(mechanism, "privacy"):
+    mechanism = _mechanism(learner)
+    if mechanism is not None:
         privacy = mechanism.privacy()
         return RunCost(privacy.epsilon, privacy.delta)
     epsilon = getattr(learner, "epsilon", None)
-    if epsilon is None:
+    if epsilon is None or type(learner).__module__.startswith("sklearn."):  # there it is a loss
         raise ParameterError(
             "estimator", type(learner).__name__, "it does not declare what a fit costs",
             "Use a private learner, with epsilon set there or given to the search.",
         )  # fmt: skip
     delta = getattr(learner, "delta", 0) or 0
     return RunCost(epsilon, delta)
+
+
+def read_neighbors(learner: Any) -> str | None:
+    """The relation that the declared cost of a learner is stated for; None: it does not say.
+
+    Examples:
+        >>> from privmax.learning import PrivateERM
+        >>> read_neighbors(PrivateERM(epsilon=1, neighbors="replace"))
+        'replace'
+    """
+    named = [getattr(one, "neighbors", None) for one in (_mechanism(learner), learner)]
+    found = next((one for one in named if one is not None), None)
+    takes = hasattr(learner, "get_params") and "neighbors" in learner.get_params(deep=False)
+    if found is None and not takes and hasattr(learner, "privacy_cost"):
+        found = getattr(learner.privacy_cost(), "neighbors", None)
+    return found
+
+
+def _mechanism(learner: Any) -> Any:
+    """The mechanism object of a learner; None: it has none, or only the name of one."""
+    mechanism = getattr(learner, "mechanism", None)
+    return mechanism if hasattr(mechanism, "privacy") else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +201,18 @@ class RowSource(PlainSource):
             raise DataError("X must have rows that can be counted: an array, a frame or a list.")
         if count_rows(y) != self.rows:
             raise DataError("X and y have different numbers of rows.")
+        if len(getattr(y, "shape", (0,))) != 1:
+            raise DataError("y must be one column of labels, such as y.ravel() or y['label'].")
         self._X, self._y = X, y
+        try:
+            self.take(np.zeros(self.rows, bool))
+        except Exception as error:
+            told = type(error).__name__
+        else:
+            return
+        raise DataError(
+            f"X and y cannot be taken row by row ({told}). Give arrays, frames, lists or CSR."
+        )
 
     def __repr__(self) -> str:
         return "RowSource(<private>)"
@@ -183,30 +227,46 @@ class RowSource(PlainSource):
         number, found = item.place
         try:
             model = write_model(item.model)
-        except UnwritableError:
+        except Exception:  # whatever it is: what was drawn must not get lost
             model = None
         place = [number, {name: encode(at) for name, at in found.items()}]
         return {"place": place, "score": item.score, "model": model}
 
 
-def check_parameters(template: Any, grid: Grid) -> None:
-    """Meet what learners of privmax refuse before anything is charged: they look at their
-    parameters first, and then find two invented rows. Other failures mean nothing.
+def check_parameters(template: Any, grid: Grid, cost: RunCost) -> None:
+    """Meet what learners refuse before anything is charged: those of privmax look at their
+    parameters first, and then find two invented rows. Other failures mean nothing. What a learner
+    says there of its own privacy is passed on: in a search nobody would hear it.
 
     Raises:
-        ParameterError: A parameter of the learner is not allowed.
+        ParameterError: A parameter of the learner is not allowed, or a run has another cost.
     """
-    for number, space in enumerate(grid.spaces):
-        lists = {name: 0 for name, values in space.items() if not hasattr(values, "rvs")}
-        params = grid.params((number, lists))
-        try:
-            with warnings.catch_warnings(), afresh():
-                warnings.simplefilter("ignore")
-                clone(template).set_params(**params).fit(np.zeros((2, 1)), np.zeros(2, int))
-        except ParameterError:
-            raise
-        except Exception:  # of rows that are not like the data
-            continue
+    heard: dict[str, None] = {}
+    for name, params in islice(grid.trials(), MOST_TRIALS):
+        with warnings.catch_warnings(record=True) as caught, afresh():
+            warnings.simplefilter("always")
+            try:
+                model = clone(template).set_params(**params)
+                declared = read_cost(model)
+                if declared == cost:
+                    model.fit(np.zeros((2, 1)), np.zeros(2, int))
+            except ParameterError:
+                raise
+            except Exception:  # of rows that are not like the data
+                declared = cost
+        if declared != cost:
+            raise ParameterError(
+                "params", name, "the declared cost of a run depends on it, and all must cost the "
+                "same", "Set it on the learner.",
+            )  # fmt: skip
+        heard |= dict.fromkeys(str(one.message) for one in caught if _is_of_privacy(one.category))
+    for message in heard:
+        warnings.warn(f"{type(template).__name__} says: {message}", PrivacyWarning, stacklevel=3)
+
+
+def _is_of_privacy(kind: type[Warning]) -> bool:
+    """Whether a warning of another library is about privacy, by its name."""
+    return "privacy" in kind.__name__.lower() and not issubclass(kind, PrivacyWarning)
 
 
 def make_run(
@@ -252,25 +312,16 @@ def count_right(model: Any, X: Any, y: Any) -> int:
         >>> count_right(DummyClassifier().fit([[0]], [1]), [[0], [5]], [1, 0])
         1
     """
-    if not count_rows(y):
+    rows = count_rows(y)
+    if not rows:
         return 0
     try:
-        return _compare(model, X, y)
+        return Accuracy().total(read_column(y, "y"), model.predict(X), "A model")
     except Exception:
-        return sum(_is_right(model, X, y, place) for place in range(count_rows(y)))
-
-
-def _compare(model: Any, X: Any, y: Any) -> int:
-    return Accuracy().total(read_column(y, "y"), model.predict(X), "A model")
-
-
-def _is_right(model: Any, X: Any, y: Any, place: int) -> int:
-    """1 or 0 for one row alone; 0 where that fails."""
-    one = np.array([place])
-    try:
-        return _compare(model, take_rows(X, one), take_rows(y, one))
-    except Exception:
-        return 0
+        if rows == 1:
+            return 0
+    parts = np.array_split(np.arange(rows), 2)
+    return sum(count_right(model, take_rows(X, part), take_rows(y, part)) for part in parts)
 
 
 def split_rows(rows: int, train: Fraction, coins: Coins) -> NDArray[np.bool_]:

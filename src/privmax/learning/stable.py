@@ -39,11 +39,11 @@ from privmax.itemsets.numbering import Numbering, nth_outside
 from privmax.learning.estimator import (
     _PLACE,
     _check_types,
-    _describe,
     _mixed,
     _quietly,
     _text_names,
     _width,
+    describe_class,
 )
 from privmax.learning.pipelines import warn_of_pipeline
 from privmax.learning.scoring import read_column
@@ -614,7 +614,7 @@ def describe_selector(value: Any) -> str:
         parts = [f"{key!r}: {describe_selector(given)}" for key, given in value.items()]
         return f"{{{', '.join(parts)}}}"
     if not hasattr(value, "get_params"):
-        return _describe(value)
+        return describe_class(value)
     usual = {
         name: getattr(parameter, "default", None)
         for name, parameter in signature(type(value)).parameters.items()

@@ -9,6 +9,7 @@ Reference:  Friedman & Schuster, KDD 2010
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from copy import deepcopy
@@ -24,8 +25,18 @@ from sklearn.utils.validation import check_is_fitted
 from privmax.choice import Choice
 from privmax.errors import ParameterError
 from privmax.learning.additive.model import Codes
-from privmax.learning.additive.reading import check_schema, read_examples, read_labels
+from privmax.learning.additive.reading import (
+    check_columns,
+    check_schema,
+    read_examples,
+    read_labels,
+    refuse_table,
+    sort_chances,
+    unfit_record,
+)
 from privmax.learning.additive.words import name_cells
+from privmax.learning.columns import is_frame
+from privmax.learning.pipelines import warn_of_pipeline
 from privmax.learning.schema import Schema
 from privmax.ledger import Ledger
 from privmax.ledger.events import ROW, Price, label
@@ -81,6 +92,21 @@ class TreeSplits(Parameters):
         """Epsilon of each draw. Where a row takes another's place, two nodes of a level change."""
         return self.epsilon / ((self.depth + 1) * swing(self.neighbors))
 
+    def check(self) -> None:
+        """Refuse an epsilon for which there is no noise, before anything is read or charged.
+
+        Raises:
+            ParameterError: It is too small.
+        """
+        try:
+            bulk.discrete_laplace(1 / self.level, 0, SYSTEM)
+        except ParameterError:
+            raise ParameterError(
+                "epsilon", float(self.epsilon),
+                f"it leaves too little for each of {self.depth + 1} draws",
+                "Use a larger epsilon; common values are between 0.1 and 3.",
+            ) from None  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Leaf:
@@ -91,12 +117,17 @@ class Leaf:
     def to_json(self) -> Any:
         return {"counts": list(self.counts)}
 
-    def chances(self, codes: Codes) -> NDArray[np.float64]:
+    @property
+    def chance(self) -> float:
+        """Of the second label; counts that noise made negative are 0."""
         first, second = (max(count, 0) for count in self.counts)
-        return np.full(codes.shape[1], (second + 1) / (first + second + 2))
+        return (second + 1) / (first + second + 2)
+
+    def chances(self, codes: Codes) -> NDArray[np.float64]:
+        return np.full(codes.shape[1], self.chance)
 
     def tell(self, schema: Schema, labels: Sequence[Any]) -> Iterator[str]:
-        yield str(labels[int(self.counts[1] > self.counts[0])])
+        yield str(labels[int(self.chance > 0.5)])
 
 
 @dataclass(frozen=True)
@@ -245,16 +276,15 @@ class PrivateTree(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scik
 
     def fit(self, X: Any, y: Any) -> PrivateTree:
         """Grow a tree, at the cost of one release."""
+        warn_of_pipeline(self)
         schema, labels = check_schema(self.schema), read_labels(self.labels)
-        if self.epsilon is None:
-            raise ParameterError.required("epsilon", "", "Give epsilon.")
-        if whole("depth", self.depth) > DEEPEST:
-            raise ParameterError("depth", self.depth, f"it must be at most {DEEPEST}", "Use 3.")
-        neighbors = ADD_REMOVE if self.neighbors is None else self.neighbors
-        splits = TreeSplits(epsilon=self.epsilon, depth=self.depth, neighbors=neighbors)
+        splits = self._splits()
+        refuse_table(X)
+        check_columns(schema, X)
         unit = ROW if self.unit is None else self.unit
         terms = TreeTerms(given=cast(Any, splits), unit=unit, schema=schema)
-        self.__dict__.pop("tree_", None)
+        for name in ("tree_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
         if self.ledger is None:
             warn_of_fits(terms.privacy(), "PrivateTree")
 
@@ -265,33 +295,69 @@ class PrivateTree(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scik
         question = None if self.ledger is None else Question("PrivateTree", options)
         coins = SYSTEM if self.coins is None else deepcopy(self.coins)
         release = answer(terms, read, self.ledger, question=question, coins=coins)
+        if release.item is None:
+            warnings.warn(
+                "No answer: the fit failed after it was charged, so tree_ has no splits and both "
+                "labels are equally likely.",
+                stacklevel=2,
+            )
         self.tree_: Split | Leaf = Leaf((0, 0)) if release.item is None else release.item
-        self.release_, self.classes_, self.schema_ = release, labels, schema
+        self.release_, self.schema_ = release, schema
+        self.labels_, self.classes_ = labels, np.sort(labels)
         self.n_features_in_ = schema.features
+        if is_frame(X):
+            self.feature_names_in_ = np.array(schema.names, dtype=object)
         return self
 
+    def privacy_cost(self) -> Price:
+        """What one `fit` costs. No data is needed.
+
+        Examples:
+            >>> PrivateTree(epsilon=1).privacy_cost().privacy
+            Privacy(epsilon=1, delta=0)
+        """
+        return price_splits(self._splits(), ROW if self.unit is None else self.unit)
+
+    def _splits(self) -> TreeSplits:
+        """What each draw costs, if all parameters are as they must be."""
+        if self.epsilon is None:
+            raise ParameterError.required("epsilon", "", "Give epsilon.")
+        if whole("depth", self.depth) > DEEPEST:
+            raise ParameterError("depth", self.depth, f"it must be at most {DEEPEST}", "Use 3.")
+        neighbors = ADD_REMOVE if self.neighbors is None else self.neighbors
+        splits = TreeSplits(epsilon=self.epsilon, depth=self.depth, neighbors=neighbors)
+        splits.check()
+        return splits
+
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The chance of each label, for every row of X."""
-        check_is_fitted(self, "tree_")
-        second = self.tree_.chances(self.schema_.codes(X))
-        return np.column_stack([1 - second, second])
+        """The chance of each label, for every row of X, in the order of `classes_`."""
+        second = self._chances(X)
+        return sort_chances(second, self.labels_)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The likelier label of every row of X."""
-        second = self.predict_proba(X)[:, 1]
-        return self.classes_[(second > 0.5).astype(np.intp)]
+        second = self._chances(X)
+        return self.labels_[(second > 0.5).astype(np.intp)]
+
+    def _chances(self, X: Any) -> NDArray[np.float64]:
+        """Of the second declared label."""
+        check_is_fitted(self, "tree_")
+        refuse_table(X)
+        return self.tree_.chances(self.schema_.codes(X))
 
     @property
     def rules_(self) -> list[str]:
         """The tree in words, a line for each leaf."""
         check_is_fitted(self, "tree_")
-        return list(self.tree_.tell(self.schema_, self.classes_.tolist()))
+        return list(self.tree_.tell(self.schema_, self.labels_.tolist()))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True
+        tags.input_tags.allow_nan = True  # a schema has a cell for every value
+        tags.input_tags.sparse = True
         return tags
 
 
@@ -317,7 +383,7 @@ class TreeTerms(Terms):
         return Choice(cast(Any, self.splits), "a tree is grown split by split")
 
     def cost(self) -> Price:
-        return Price(self.splits.privacy(), neighbors=self.splits.neighbors, unit=self.unit)
+        return price_splits(self.splits, self.unit)
 
     def check(self) -> None:
         """There is nothing to refuse: splits serve every schema."""
@@ -330,7 +396,30 @@ class TreeTerms(Terms):
         return replace(self.release(), items=(tree,))
 
     def decode(self, written: Any) -> Split | Leaf:
-        return read_node(written)
+        """A tree that a ledger keeps, if it is one of this schema."""
+        try:
+            tree = read_node(written)
+            if _is_grown(tree, set(list_splits(self.schema)), self.splits.depth):
+                return tree
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+            pass  # it is not even of that form
+        raise unfit_record("tree")
+
+
+def price_splits(splits: TreeSplits, unit: str | None) -> Price:
+    """What all draws for a tree cost."""
+    return Price(splits.privacy(), neighbors=splits.neighbors, unit=unit)
+
+
+def _is_grown(node: Split | Leaf, splits: set[tuple[int, tuple[int, ...]]], depth: int) -> bool:
+    """Whether a node has all its levels, and splits that there are."""
+    if isinstance(node, Leaf):
+        return depth == 0 and len(node.counts) == 2 and all(type(one) is int for one in node.counts)
+    return (
+        depth > 0
+        and (node.feature, node.cells) in splits
+        and all(_is_grown(branch, splits, depth - 1) for branch in (node.first, node.second))
+    )
 
 
 class TreeSource(PlainSource):

@@ -109,11 +109,10 @@ def validate(
 
     Examples:
         >>> stability = Stability(training=0.001, validation=0.001)
-        >>> rows = ([[0.0], [1.0]], [0, 1])
+        >>> training, validation = ([[0.0], [1.0]], [0, 1]), ([[0.0], [1.0]], [0, 1])
         >>> fits = {"good": lambda X, y: 1.0, "bad": lambda X, y: 0.0}
-        >>> validate(
-        ...     fits, rows, rows, score=lambda model, X, y: model, stability=stability, epsilon=1
-        ... ).item
+        >>> options = {"score": lambda model, X, y: model, "stability": stability, "epsilon": 1}
+        >>> validate(fits, training, validation, **options).item
         'good'
     """
     if not isinstance(stability, Stability):
@@ -121,6 +120,7 @@ def validate(
             "stability", type(stability).__name__, "it must say how far one row moves a score",
             "For example Stability(training=0.01, validation=0.001).",
         )  # fmt: skip
+    _check_rows(training, validation)
     names, learners = _read_candidates(candidates)
     terms = ValidationTerms(
         epsilon=epsilon,
@@ -172,6 +172,25 @@ class ValidationTerms(Terms):
     def privacy(self) -> Privacy:
         """The cost of the mechanism, and the chance that stability fails."""
         return super().privacy() + Privacy(0, self.failure)
+
+
+def _check_rows(training: Any, validation: Any) -> None:
+    """Refuse what is not X and y, and the same rows twice: one row would then move scores by both
+    amounts together.
+    """
+    for name, given in (("training", training), ("validation", validation)):
+        if not isinstance(given, (tuple, list)) or len(given) != 2:
+            raise ParameterError(
+                name,
+                type(given).__name__,
+                "it must be X and y of some rows",
+                f"Give {name}=(X, y).",
+            )
+    if training[0] is validation[0]:
+        raise ParameterError(
+            "validation", "<as training>", "a row is a training row or a validation row, and never "
+            "both", "Divide the rows by a public rule.",
+        )  # fmt: skip
 
 
 def _read_candidates(candidates: Any) -> tuple[list[Any] | None, list[Any]]:

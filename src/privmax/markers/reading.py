@@ -365,7 +365,8 @@ def _parse_column(column: Any) -> NDArray[np.float64]:
     encoded = column.combine_chunks().dictionary_encode()
     numbers = [_parse_text(text) for text in encoded.dictionary.to_pylist()]
     places = encoded.indices.fill_null(len(numbers)).to_numpy(zero_copy_only=False)
-    return np.array([*numbers, np.nan])[places]
+    values: NDArray[np.float64] = np.array([*numbers, np.nan])[places]
+    return values
 
 
 def _parse_text(text: str) -> float:

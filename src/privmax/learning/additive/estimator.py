@@ -20,18 +20,23 @@ from sklearn.utils.validation import check_is_fitted
 from privmax.choice import Choice
 from privmax.errors import ParameterError
 from privmax.learning.additive.fitting import Layout, Rows, fit_rounds
-from privmax.learning.additive.link import ONE, log_odds
+from privmax.learning.additive.link import LIMIT, ONE, log_odds
 from privmax.learning.additive.memory import MemoryRows
 from privmax.learning.additive.model import AdditiveModel, Codes
 from privmax.learning.additive.reading import (
+    check_columns,
     check_schema,
     is_table,
     name_labels,
     read_examples,
     read_labels,
+    refuse_table,
+    sort_chances,
+    unfit_record,
 )
 from privmax.learning.additive.rounds import GREEDY, AdditiveRounds
 from privmax.learning.additive.words import name_entries, signed, title
+from privmax.learning.pipelines import warn_of_pipeline
 from privmax.learning.schema import Schema
 from privmax.ledger import Ledger
 from privmax.ledger.events import ROW, Price, label
@@ -57,8 +62,9 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     ONE ROW IS ONE INDIVIDUAL. Every `fit` pays again: `cross_val_score` with 5 folds is five
     releases, and the scores it returns are not private at all, nor is `score` on private data.
 
-    `fit` sets `model_`, the tables; `release_`, with its cost; `classes_`, the labels. All of it
-    may be published, and so may `shape_functions_` and `rules_`, which tell the tables in words.
+    `fit` sets `model_`, the tables; `release_`, with its cost; `labels_`, the labels as they were
+    declared; `classes_`, the same sorted, as scikit-learn has them. All of it may be published, and
+    so may `shape_functions_` and `rules_`, which tell the tables in words.
 
     Args:
         schema: Which columns there are, and into which cells their values fall. It is public:
@@ -67,7 +73,7 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             tenth.
         delta: Probability with which the guarantee may fail, such as 1e-6. With 0 the noise is
             larger, and the guarantee cannot fail.
-        labels: The two labels, public knowledge; probabilities are those of the second.
+        labels: The two labels, public knowledge; the tables are about the second.
         rounds: In how many rounds tables are fitted; each chooses a column. Fewer may be better
             for few rows, above all where delta is 0.
         interactions: In how many further rounds to fit a table for two columns together. They take
@@ -96,6 +102,7 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
 
     model_: AdditiveModel
     release_: Release
+    labels_: NDArray[Any]
     classes_: NDArray[Any]
 
     def __init__(
@@ -133,8 +140,15 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
                 table, which stays in its engine.
             y: A label for each row; of an Ibis table the name of the column that has them.
         """
+        warn_of_pipeline(self)
         schema, labels = check_schema(self.schema), read_labels(self.labels)
         rounds = self._rounds()
+        if rounds.pairs and schema.features == 1:
+            raise ParameterError(
+                "interactions", self.interactions, "the schema has one column, and no pair",
+                "Leave it out: pairs take 30 % of the budget.",
+            )  # fmt: skip
+        check_columns(schema, X)
         for name in ("model_", "feature_names_in_"):
             self.__dict__.pop(name, None)  # a fit that fails leaves no model behind
         # `fit` must not change a parameter.
@@ -159,21 +173,37 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         self._take(release, labels, schema, X)
         return self
 
+    def check_rows(self, X: Any, y: Any) -> None:
+        """Meet what `fit` refuses of rows in memory, without a fit: labels that were not declared.
+
+        Raises:
+            DataError: A label was not declared, or X is not what the schema takes.
+        """
+        read_examples(check_schema(self.schema), X, y, read_labels(self.labels))
+
+    def privacy_cost(self) -> Price:
+        """What one `fit` costs, also in ρ where there is a delta. No data is needed.
+
+        Examples:
+            >>> PrivateGAM(epsilon=1, delta=1e-6).privacy_cost().privacy
+            Privacy(epsilon=1, delta=1e-06)
+        """
+        return price_rounds(self._rounds(), ROW if self.unit is None else self.unit)
+
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The chance of each label, for every row of X."""
+        """The chance of each label, for every row of X, in the order of `classes_`."""
         codes = self._codes(X)
-        second = self.model_.chances(codes)
-        return np.column_stack([1 - second, second])
+        return sort_chances(self.model_.chances(codes), self.labels_)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """The log-odds of the second label, for every row of X."""
-        codes = self._codes(X)
-        return log_odds(self.model_.scores(codes))
+        """The log-odds of the second of `classes_`, for every row of X."""
+        odds = log_odds(self._scores(X))
+        return odds if self.classes_[1] == self.labels_[1] else -odds
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The likelier label of every row of X."""
-        second = self.decision_function(X) > 0
-        return self.classes_[second.astype(np.intp)]
+        second = self._scores(X) > 0
+        return self.labels_[second.astype(np.intp)]
 
     @property
     def shape_functions_(self) -> dict[str, list[dict[str, Any]]]:
@@ -217,7 +247,7 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         """What each release costs, if all parameters are as they must be."""
         if self.epsilon is None:
             raise ParameterError.required("epsilon", "", "Give epsilon (and delta).")
-        return AdditiveRounds(
+        rounds = AdditiveRounds(
             epsilon=self.epsilon,
             delta=self.delta,
             rounds=self.rounds,
@@ -225,6 +255,8 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             order=self.order,
             neighbors=ADD_REMOVE if self.neighbors is None else self.neighbors,
         )
+        rounds.check()
+        return rounds
 
     def _question(self, schema: Schema, labels: NDArray[Any]) -> Question | None:
         """What a ledger writes down of a fit."""
@@ -240,13 +272,19 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
                 stacklevel=3,
             )
         self.model_ = AdditiveModel(0, {}) if release.item is None else release.item
-        self.release_, self.classes_, self.schema_ = release, labels, schema
+        self.release_, self.schema_ = release, schema
+        self.labels_, self.classes_ = labels, np.sort(labels)
         self.n_features_in_ = schema.features
         if hasattr(X, "columns"):
             self.feature_names_in_ = np.array(schema.names, dtype=object)
 
+    def _scores(self, X: Any) -> NDArray[np.int64]:
+        codes = self._codes(X)
+        return self.model_.scores(codes)
+
     def _codes(self, X: Any) -> Codes:
         check_is_fitted(self, "model_")
+        refuse_table(X)
         return self.schema_.codes(X)
 
     def __sklearn_tags__(self) -> Any:
@@ -285,8 +323,7 @@ class AdditiveTerms(Terms):
 
     def cost(self) -> Price:
         """What to charge: also in ρ, which a ledger under the rule "zcdp" adds up."""
-        rounds = self.rounds
-        return Price(rounds.privacy(), neighbors=rounds.neighbors, unit=self.unit, rho=rounds.rho)
+        return price_rounds(self.rounds, self.unit)
 
     def check(self) -> None:
         """There is nothing to refuse: rounds serve every schema."""
@@ -300,7 +337,20 @@ class AdditiveTerms(Terms):
         return replace(self.release(), items=(model,))
 
     def decode(self, written: Any) -> AdditiveModel:
-        return AdditiveModel.from_json(written)
+        """A model that a ledger keeps, if it is one of this schema."""
+        largest = LIMIT * (self.rounds.rounds + self.rounds.pairs)
+        try:
+            model = AdditiveModel.from_json(written)
+            if self.layout.holds(model, largest):
+                return model
+        except (AttributeError, KeyError, TypeError, ValueError):
+            pass  # it is not even of that form
+        raise unfit_record("model")
+
+
+def price_rounds(rounds: AdditiveRounds, unit: str | None) -> Price:
+    """What all rounds of a fit cost, also in ρ where there is a delta."""
+    return Price(rounds.privacy(), neighbors=rounds.neighbors, unit=unit, rho=rounds.rho)
 
 
 class AdditiveSource(PlainSource):

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from privmax.learning.additive.link import UNIT, to_steps
 from privmax.learning.additive.model import AdditiveModel, Part, join_cells, pair, single
 from privmax.learning.additive.rounds import AdditiveRounds, RoundNoise, choice_sensitivity
-from privmax.learning.additive.steps import PRIOR, Floats, Prior, chain, grid, newton_step
+from privmax.learning.additive.steps import PRIOR, Links, Prior, chain, grid, newton_step
 from privmax.noise.coins import Coins
 from privmax.privacy import Neighbors
 from privmax.sources.memory import MemorySource
@@ -105,15 +105,40 @@ class Layout:
         groups = self.groups()
         return [pair(first, second, groups) for first, second in combinations(features, 2)]
 
-    def links(self, part: Part) -> Floats:
+    def links(self, part: Part) -> Links:
         """Which entries of the table of a part lie side by side."""
         each = []
         for feature, groups in zip(part.features, part.groups, strict=True):
             length, apart = max(groups) + 1, self.apart[feature]
             alone = None if apart is None else groups[apart]
             ordered = self.ordered[feature]
-            each.append(chain(length, alone) if ordered else np.zeros((0, length)))
-        return each[0] if len(each) == 1 else grid(*each)
+            each.append(chain(length, alone) if ordered else chain(0))
+        return each[0] if len(each) == 1 else grid(each[0], each[1], (part.shape[0], part.shape[1]))
+
+    def holds(self, model: AdditiveModel, largest: int) -> bool:
+        """Whether a model has tables of these cells, and no entry beyond the largest there can be.
+
+        Args:
+            model: One that was read.
+            largest: In steps, up or down.
+        """
+        groups, entries = self.groups(), [model.intercept]
+        for part, table in model.tables.items():
+            if not all(type(one) is int and 0 <= one < len(self.cells) for one in part.features):
+                return False
+            if len(part.features) == 1:
+                known = single(part.features[0], self.cells[part.features[0]])
+            elif len(part.features) == 2 and part.features[0] < part.features[1]:
+                known = pair(*part.features, groups)
+            else:
+                return False
+            if part != known or len(table) != part.size:
+                return False
+            entries.extend(table)
+        chosen = {part.features for part in model.tables}
+        return chosen == set(model.path) and all(
+            type(one) is int and abs(one) <= largest for one in entries
+        )
 
 
 def fit_rounds(

@@ -88,7 +88,8 @@ class AdditiveModel:
 
     def chances(self, codes: Codes) -> NDArray[np.float64]:
         """The chance of the second label, of each row."""
-        chances: NDArray[np.float64] = 1 / (1 + np.exp(-log_odds(self.scores(codes))))
+        odds = np.clip(log_odds(self.scores(codes)), -700, 700)  # exp(710) is no float
+        chances: NDArray[np.float64] = 1 / (1 + np.exp(-odds))
         return chances
 
     def to_json(self) -> dict[str, Any]:

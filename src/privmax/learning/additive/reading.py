@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privmax.errors import DataError, ParameterError
+from privmax.errors import DataError, LedgerError, ParameterError
 from privmax.learning.additive.model import Codes
+from privmax.learning.columns import find_columns, is_frame
 from privmax.learning.schema import Schema
 from privmax.learning.scoring import read_column
 
@@ -35,7 +36,8 @@ def read_labels(labels: object) -> NDArray[Any]:
     listed: list[Any] = list(labels) if ordered else []  # type: ignore[call-overload]
     text = all(isinstance(one, str) for one in listed)
     number = all(isinstance(one, (bool, int, float, np.generic)) for one in listed)
-    if not (text or number) or len(listed) != 2 or listed[0] == listed[1]:
+    strange = any(one != one for one in listed)  # nothing equals it, so no row has it
+    if not (text or number) or strange or len(listed) != 2 or listed[0] == listed[1]:
         raise ParameterError(
             "labels", labels, "it must be a list of two different labels, both numbers or both "
             "text. Only binary classification is supported",
@@ -44,10 +46,56 @@ def read_labels(labels: object) -> NDArray[Any]:
     return np.asarray(listed)
 
 
+def sort_chances(second: NDArray[np.float64], labels: NDArray[Any]) -> NDArray[np.float64]:
+    """A column of chances for each label, in the order of sorted labels, which scikit-learn takes
+    for granted.
+
+    Args:
+        second: The chance of the second declared label, of each row.
+        labels: As they were declared.
+
+    Examples:
+        >>> sort_chances(np.array([0.75]), np.array(["yes", "no"])).tolist()
+        [[0.75, 0.25]]
+    """
+    columns = np.column_stack([1 - second, second])
+    return columns if labels[0] < labels[1] else columns[:, ::-1]
+
+
 def is_table(X: object) -> bool:
     """Whether X is an Ibis table, which stays in its engine."""
     ibis = sys.modules.get("ibis")
     return ibis is not None and isinstance(X, ibis.Table)
+
+
+def refuse_table(X: object) -> None:
+    """Refuse an Ibis table where rows must be here.
+
+    Raises:
+        DataError: It is one.
+    """
+    if is_table(X):
+        raise DataError("X is an Ibis table, whose rows are elsewhere. Give X.to_pandas().")
+
+
+def check_columns(schema: Schema, X: Any) -> None:
+    """Meet columns that are missing before anything is charged: names are public, rows are not
+    looked at.
+
+    Raises:
+        ParameterError: A frame or a table has no such column.
+        DataError: It has two.
+    """
+    if is_frame(X):
+        find_columns(X, schema.names)  # an iterator, of which nothing is taken
+
+
+def unfit_record(what: str) -> LedgerError:
+    """The error about a recorded answer that no fit of this schema can have given."""
+    return LedgerError(
+        f"The {what} that the ledger holds for this request is none of this schema: the record was "
+        "changed. Run privmax ledger verify, and restore the ledger from a backup."
+    )
 
 
 def name_labels(table: Any, y: object) -> str:
@@ -76,6 +124,7 @@ def read_examples(
     schema: Schema, X: Any, y: Any, labels: NDArray[Any]
 ) -> tuple[Codes, NDArray[np.bool_]]:
     """The cell of every value, and whether each row has the second label."""
+    refuse_table(X)
     if isinstance(y, str):
         raise ParameterError(
             "y", y, "X is no Ibis table, so it must have a label for each row",
@@ -89,7 +138,7 @@ def read_examples(
         raise DataError("X and y have different numbers of rows.")
     if not len(given):
         raise DataError("Found array with 0 sample(s): X has no rows.")
-    first, second = (np.asarray(given == label, np.bool_) for label in labels)
+    first, second = (_have(given, label) for label in labels)
     if not (first | second).all():
         raise DataError(
             "A label in y is not among the declared labels. Declare both as y has them: the number "
@@ -98,3 +147,18 @@ def read_examples(
     if max(column.cells for column in schema.columns) <= 1 << 8:
         codes = codes.astype(np.uint8)  # half the memory to go through
     return codes, second
+
+
+def _have(given: NDArray[Any], label: Any) -> NDArray[np.bool_]:
+    """Which rows have a label; what cannot be compared with it does not equal it."""
+    try:
+        return np.asarray(given == label, np.bool_)
+    except Exception:  # of one row, which changes nothing about the others
+        return np.fromiter((_is(one, label) for one in given.tolist()), np.bool_, len(given))
+
+
+def _is(one: Any, label: Any) -> bool:
+    try:
+        return bool(one == label)
+    except Exception:
+        return False

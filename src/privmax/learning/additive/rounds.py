@@ -26,7 +26,7 @@ from privmax.learning.additive.link import CLIP, CURVE, UNIT
 from privmax.mechanisms.contract import Relation, read_relation
 from privmax.mechanisms.exponential import Exponential
 from privmax.noise import bulk
-from privmax.noise.coins import Coins
+from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import positive, probability, whole
 from privmax.parameters import Exact, Parameter, Parameters, Whole, parameter
 from privmax.privacy import ADD_REMOVE, REPLACE, Neighbors, Privacy
@@ -121,8 +121,8 @@ def squared_sensitivity(largest: int, neighbors: Neighbors, *, signed: bool) -> 
 
 def read_order(name: str, value: object) -> str:
     """Read the parameter `order`."""
-    if value in (GREEDY, CYCLIC):
-        return str(value)
+    if isinstance(value, str) and value in (GREEDY, CYCLIC):
+        return value
     raise ParameterError(
         name, value, f"it must be {GREEDY} or {CYCLIC}",
         "Use greedy to choose features by their use, or cyclic to take them in turn.",
@@ -187,6 +187,25 @@ class AdditiveRounds(Parameters):
     def doubles(self) -> RoundNoise:
         """What a round on pairs draws with; a pair is always chosen."""
         return self._round(PAIRS / self.pairs, greedy=True)
+
+    def check(self) -> None:
+        """Refuse a budget for which there is no noise, before anything is read or charged.
+
+        Raises:
+            ParameterError: Epsilon is too small.
+        """
+        _ = self.rho  # which says what is wrong with delta
+        try:
+            rounds = [self.singles, *([self.doubles] if self.pairs else [])]
+            sums = [noise for one in rounds for noise in (one.residuals, one.curvatures)]
+            for noise in (self.counts, *sums):
+                noise.draw(0, SYSTEM)  # which meets what the sampler refuses
+        except ParameterError:
+            number = self.rounds + self.pairs
+            raise ParameterError(
+                "epsilon", float(self.epsilon), f"it leaves too little for each of {number} rounds",
+                "Use a larger epsilon; common values are between 0.1 and 3.",
+            ) from None  # fmt: skip
 
     @property
     def _factor(self) -> int:

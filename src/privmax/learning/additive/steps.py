@@ -12,6 +12,12 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+Links = NDArray[np.intp]
+"""Pairs of cells that lie side by side, a row for each."""
+
+DENSE = 512
+"""Up to so many cells a matrix of all of them is small; above it is written as a sparse one."""
+
 
 @dataclass(frozen=True)
 class Prior:
@@ -31,7 +37,7 @@ PRIOR = Prior()
 
 
 def newton_step(
-    residuals: Floats, curvatures: Floats, spread: float, links: Floats, prior: Prior = PRIOR
+    residuals: Floats, curvatures: Floats, spread: float, links: Links, prior: Prior = PRIOR
 ) -> Floats:
     """The most likely change of a table.
 
@@ -43,42 +49,63 @@ def newton_step(
         residuals: Noisy sums of residuals.
         curvatures: Noisy sums of curvatures.
         spread: The variance of the noise on residuals.
-        links: For each pair of cells that lie side by side a row, +1 and −1 in their places.
+        links: Which cells lie side by side.
 
     Examples:
-        >>> none = np.zeros((0, 2))
+        >>> none = chain(1)
         >>> newton_step(np.array([9e9, 0.0]), np.array([9e9, 9e9]), 1.0, none).round(3).tolist()
         [0.8, 0.0]
     """
     h = np.maximum(curvatures, 0.0)
     v = h + spread
-    matrix = np.diag(h**2 / v + 1 / prior.size) + links.T @ links / prior.slope
-    change = np.linalg.solve(matrix, h * residuals / v)
+    change = _solve(h**2 / v + 1 / prior.size, links, prior.slope, h * residuals / v)
     return np.asarray(prior.rate * change, np.float64)
 
 
-def chain(length: int, isolated: int | None = None) -> Floats:
+def _solve(diagonal: Floats, links: Links, slope: float, right: Floats) -> Floats:
+    """x with (D + Σ over links of (e_i − e_j)(e_i − e_j)ᵀ / slope) x = right."""
+    if not len(links):
+        return right / diagonal
+    size, (first, second) = len(diagonal), links.T
+    rows = np.concatenate([first, second, first, second])
+    columns = np.concatenate([first, second, second, first])
+    values = np.repeat([1.0, -1.0], 2 * len(links))
+    if size <= DENSE:
+        joined = np.zeros((size, size))
+        np.add.at(joined, (rows, columns), values)
+        solved = np.linalg.solve(np.diag(diagonal) + joined / slope, right)
+        return np.asarray(solved, np.float64)
+    from scipy.sparse import coo_array, diags_array
+    from scipy.sparse.linalg import spsolve
+
+    sparse = coo_array((values, (rows, columns)), shape=(size, size)) / slope
+    found: Floats = spsolve((sparse + diags_array(diagonal)).tocsc(), right)
+    return found
+
+
+def chain(length: int, isolated: int | None = None) -> Links:
     """Links of an ordered feature, each cell with the next; none to a cell that stands alone.
 
     Examples:
         >>> chain(3, isolated=2).tolist()
-        [[1.0, -1.0, 0.0]]
+        [[0, 1]]
     """
-    places = [cell for cell in range(length - 1) if isolated not in (cell, cell + 1)]
-    first, rows = np.array(places, np.intp), np.arange(len(places))
-    links = np.zeros((len(places), length))
-    links[rows, first] = 1
-    links[rows, first + 1] = -1
-    return links
+    first = np.arange(max(length - 1, 0))
+    if isolated is not None:
+        first = first[(first != isolated) & (first + 1 != isolated)]
+    return np.column_stack([first, first + 1])
 
 
-def grid(first: Floats, second: Floats) -> Floats:
-    """Links of two features together, from those of each.
+def grid(first: Links, second: Links, shape: tuple[int, int]) -> Links:
+    """Links of two features together, from those of each, which have so many cells.
 
     Examples:
-        >>> grid(chain(2), chain(1)).tolist()
-        [[1.0, -1.0]]
+        >>> grid(chain(2), chain(0), (2, 1)).tolist()
+        [[0, 1]]
+        >>> grid(chain(0), chain(2), (2, 2)).tolist()
+        [[0, 1], [2, 3]]
     """
-    return np.vstack(
-        [np.kron(first, np.eye(second.shape[1])), np.kron(np.eye(first.shape[1]), second)]
-    )
+    rows, columns = shape
+    down = (first[:, None, :] * columns + np.arange(columns)[:, None]).reshape(-1, 2)
+    across = (np.arange(rows)[:, None, None] * columns + second).reshape(-1, 2)
+    return np.vstack([down, across])

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
+from privmax.display import in_words
 from privmax.learning.additive.model import Part
+from privmax.learning.cells import number_in_words
 from privmax.learning.schema import Schema
+
+_TIMES = " × "
 
 
 def title(part: Part, schema: Schema) -> str:
-    """The columns of a part, by name."""
-    return " × ".join(schema.names[feature] for feature in part.features)
+    """The columns of a part, by name; in quotes where a name could be taken for two.
+
+    Examples:
+        >>> from privmax.learning.cells import Number
+        >>> schema = Schema({"a": Number(0, 1), "b": Number(0, 1), "a × b": Number(0, 1)})
+        >>> title(Part((0, 1), ()), schema), title(Part((2,), ()), schema)
+        ('a × b', '"a × b"')
+    """
+    names = [schema.names[feature] for feature in part.features]
+    return _TIMES.join(f'"{name}"' if _TIMES in name else name for name in names)
 
 
 def name_entries(part: Part, schema: Schema) -> list[str]:
@@ -39,28 +52,30 @@ def name_cells(column: Any, cells: Sequence[int]) -> str:
     """
     if not column.ordered:
         return " or ".join(str(column.describe(cell)) for cell in cells)
-    told = [str(column.describe(cell)) for cell in cells if cell != column.missing_cell]
+    told = [cell for cell in cells if cell != column.missing_cell]
     gone = [str(column.describe(cell)) for cell in cells if cell == column.missing_cell]
-    return " or ".join([*([join_words(told[0], told[-1])] if told else []), *gone])
+    return " or ".join([*([name_range(column, told[0], told[-1])] if told else []), *gone])
 
 
-def join_words(first: str, last: str) -> str:
-    """The words for all cells from one to another.
+def name_range(column: Any, first: int, last: int) -> str:
+    """The words for all cells of a number from one to another.
 
     Examples:
-        >>> join_words("age < 20", "30 <= age < 40"), join_words("20 <= age < 30", "age >= 60")
-        ('age < 40', 'age >= 20')
-        >>> join_words("20 <= age < 30", "30 <= age < 40")
-        '20 <= age < 40'
+        >>> from privmax.learning.cells import Number
+        >>> age = Number(0, 40, cells=4).named("age")
+        >>> name_range(age, 0, 2), name_range(age, 1, 2), name_range(age, 1, 3)
+        ('age < 30', '10 <= age < 30', 'age >= 10')
+        >>> name_range(age, 0, 3)
+        'age is any number'
     """
-    if first == last:
-        return first
-    low, _, after = first.partition(" <= ")
-    name = (after or first).rpartition(" < ")[0]
-    high = last.rpartition(" < ")[2] if " < " in last else None
-    if not after:
-        return f"{name} < {high}"
-    return f"{name} >= {low}" if high is None else f"{low} <= {name} < {high}"
+    before = 0 if column.missing_cell is None else 1
+    name, cuts = in_words(column.name), [-math.inf, *column.cuts.tolist(), math.inf]
+    low, high = cuts[first - before], cuts[last - before + 1]
+    if low == -math.inf:
+        return f"{name} is any number" if high == math.inf else f"{name} < {number_in_words(high)}"
+    if high == math.inf:
+        return f"{name} >= {number_in_words(low)}"
+    return f"{number_in_words(low)} <= {name} < {number_in_words(high)}"
 
 
 def signed(value: float) -> str:
