@@ -198,6 +198,32 @@ def test_words_in_a_file_are_missing_only_where_they_say_so(frame, counts, tmp_p
             read(path, missing="null", **WIDE)
 
 
+def test_wide_and_long_files_are_parsed_alike(tmp_path):
+    """One by DuckDB, the other here."""
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("ibis")
+    words = ["0", "1.", "2.00", "+1", "-1", " 2 ", "01", "na", ".", "", "1e0", ".5", "2,0", "x",
+             "999999999", "9999999999", "1.01", "--1", "\u0661", "1\t", "nan", "NULL"]  # fmt: skip
+
+    def found(table, **options):
+        table.to_csv(tmp_path / "study.csv", index=False)
+        layout = Layout.of(tmp_path / "study.csv", Groups(1, 1), ["a"], missing=-1, **options)
+        try:
+            with ExitStack() as stack:
+                return count_genotypes(tmp_path / "study.csv", layout, stack).tolist()
+        except DataError:
+            return None
+
+    long = {"marker": "rs", "genotype": "a", "person": "id"}
+    for word in words:
+        table = pandas.DataFrame({"a": [word, "2"], "s": ["1", "0"], "rs": "a", "id": ["x", "y"]})
+        answers = [found(table, status="s", case="1", **more) for more in ({}, long)]
+        if word.strip(" ").upper() in ("", "NA", "NAN", "NULL", "."):
+            assert answers[0] is None  # here null is undeclared, and a row without one is a gap
+        else:
+            assert answers[0] == answers[1], word
+
+
 def test_null_in_a_column_of_true_and_false(frame):
     """Its type says what it is, whether or not somebody's value is null."""
     import pandas
