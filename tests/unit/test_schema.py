@@ -389,7 +389,8 @@ def test_hostile_files(tmp_path, suffix):
 def test_a_table_within_a_thousand_others_is_told_of(tmp_path):
     written = tmp_path / "schema.toml"
     written.write_text(f"{'a.' * 3000}a = 1")
-    with pytest.raises(ParameterError, match=r"a\.a=<dict>"):
+    # how deep a value can be shown depends on the Python
+    with pytest.raises(ParameterError, match=r"a\.a=(<dict>|{)"):
         Schema.from_file(written)
 
 
