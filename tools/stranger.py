@@ -352,7 +352,7 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
             "Numbers are exact, even with hundreds of digits. No winner is clear enough for a "
             "ranked list of 10^30 items.",
             (
-                ("--k 1000000000000000000000000000000:", "at most 1,000,000 items"),
+                ("--k 1000000000000000000000000000000:", "it must be at most 10,000"),
                 ("no answer",),
                 ("--universe 10^5000:", "fewer than 4300 digits"),
                 ("2^1000", "Use an open universe"),

@@ -26,6 +26,7 @@ def test_commands_that_read_a_file_have_an_example():
         "itemsets",
         "learn",
         "compare",
+        "explore",
     ]
 
 

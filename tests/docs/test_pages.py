@@ -80,9 +80,10 @@ def test_a_how_to_page_works_from_top_to_bottom(page, tmp_path, monkeypatch):
     tests/engines/test_howto.py.
     """
     monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}  # a block may go on with what those before it made
     for kind, text in BLOCK.findall(page.read_text(encoding="utf-8")):
         if kind == "python":
-            exec(compile(text, page.name, "exec"), {})
+            exec(compile(text, page.name, "exec"), names)
         elif kind == "console":
             command, *shown = text.replace("\\\n", "").splitlines()
             run = CliRunner().invoke(main, shlex.split(command.removeprefix("$ privmax ")))
