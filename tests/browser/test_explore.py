@@ -222,6 +222,17 @@ def test_from_plan_to_release_to_history_by_mouse(
     opened.close()
 
 
+def test_what_is_typed_before_the_script_is_there_counts(browser: Browser, server: Server) -> None:
+    opened = context(browser)
+    page = enter(opened, server)
+    page.route("**/assets/htmx*", lambda route: (time.sleep(1), route.continue_()))
+    page.goto(f"{server.origin}/plan", wait_until="commit")
+    page.get_by_label("δ, the chance that ε fails", exact=True).fill("1e-7")
+    assert page.evaluate("typeof htmx") == "undefined"
+    expect(page.get_by_text("at epsilon 1, delta 1e-07, add-remove")).to_be_visible()
+    opened.close()
+
+
 def tab_to(page: Page, what: str) -> None:
     """Press Tab until something has the focus, and see that it is seen."""
     wanted = page.locator(what)

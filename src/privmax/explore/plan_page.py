@@ -303,7 +303,7 @@ def _form(question: Question) -> str:
     ]  # fmt: skip
     return (
         '<form id="plan" class="panel" action="/plan" method="get" hx-get="/plan" '
-        'hx-target="#result" hx-trigger="input delay:80ms, change, submit" '
+        'hx-target="#result" hx-trigger="input delay:80ms, submit" '
         'hx-sync="this:replace" hx-indicator="#result-box" aria-label="What to plan for">'
         f'{"".join(parts)}<p class="buttons"><button type="submit">Update</button> '
         '<a class="button quiet" href="/plan">Start over</a></p></form>'

@@ -98,5 +98,16 @@
       if (told) told.hidden = true;
     }
     prepare(document);
+    update(document.getElementById("plan"));
   });
+
+  // Fields that were typed into before this script was here, or that the browser filled in.
+  function update(form) {
+    if (!form) return;
+    const isNew = (one) => one.matches("select")
+      ? ![...one.options].every((choice) => choice.selected === choice.defaultSelected)
+      : one.value !== one.defaultValue || one.checked !== one.defaultChecked;
+    const changed = [...form.elements].find((one) => one.name && isNew(one));
+    if (changed) changed.dispatchEvent(new Event("input", { bubbles: true }));
+  }
 })();
