@@ -39,12 +39,15 @@ pyarrow.parquet.write_table(table, "searches.parquet")
 with open("searches.jsonl", "w") as lines:
     lines.writelines(json.dumps(row) + "\\n" for row in table.to_pylist())
 """
-RUN = FILES + """
+RUN = (
+    FILES
+    + """
 import shlex, sys
 from privmax.cli import main
 for command in sys.argv[1:]:
     main(shlex.split(command), standalone_mode=False)
 """
+)
 OUTSIDE = re.compile(
     r"(?:connect|sendto|sendmsg)\(.*(?:inet_addr\(\"(?!127\.)|inet_pton\(AF_INET6, \"(?!::1\"))"
 )
@@ -68,9 +71,9 @@ def test_no_test_reaches_another_machine(host):
 
 
 def test_no_test_sends_a_datagram_to_another_machine():
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
-        with pytest.raises(offline.Connection, match="another machine"):
-            datagrams.sendto(b"", ("192.0.2.1", 53))
+    datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    with datagrams, pytest.raises(offline.Connection, match="another machine"):
+        datagrams.sendto(b"", ("192.0.2.1", 53))
 
 
 def test_this_machine_is_reached():
@@ -83,11 +86,11 @@ def trace(tmp_path, program, **options):
     strace that name another machine, or None.
     """
     log = tmp_path / "strace"
-    command = ["strace", "-f", "--seccomp-bpf", "-qq", "-e", "trace=connect,sendto,sendmsg", "-o", str(log)]
-    works = shutil.which("strace") and not subprocess.run([*command, "true"], check=False).returncode
-    done = subprocess.run(
-        [*(command if works else []), *program], capture_output=True, text=True, **options
-    )
+    calls = "trace=connect,sendto,sendmsg"
+    strace = ["strace", "-f", "--seccomp-bpf", "-qq", "-e", calls, "-o", str(log)]
+    works = shutil.which("strace") and not subprocess.run([*strace, "true"], check=False).returncode
+    command = [*strace, *program] if works else program
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
     assert done.returncode == 0, done.stderr
     if not works:
         return done.stdout, None
