@@ -61,7 +61,9 @@ def bill() -> dict[str, Any]:
     every = needs([*project["dependencies"], *extras])
     described = environment()
     components = [component(name, described, optional=name not in core) for name in sorted(every)]
-    references = {canonicalize_name(part["name"]): part["bom-ref"] for part in components}
+    references: dict[str, str] = {
+        canonicalize_name(part["name"]): part["bom-ref"] for part in components
+    }
     version = _match(VERSION, (ROOT / "src/privmax/__init__.py").read_text(encoding="utf-8"))
     root = {
         "bom-ref": f"privmax=={version}",
@@ -72,8 +74,8 @@ def bill() -> dict[str, Any]:
         "type": "library",
         "version": version,
     }
-    direct = {canonicalize_name(Requirement(line).name) for line in project["dependencies"]}
-    direct |= {canonicalize_name(Requirement(line).name) for line in extras}
+    lines = [*project["dependencies"], *extras]
+    direct: set[str] = {canonicalize_name(Requirement(line).name) for line in lines}
     edges = {root["bom-ref"]: direct, **{references[name]: every[name] for name in every}}
     tools = described["metadata"]["tools"]["components"]
     return {
