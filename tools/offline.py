@@ -32,7 +32,7 @@ def forbid() -> None:
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         if event in NAMES:
             host = arguments[0]
-            if "." not in str(host) and ":" not in str(host):
+            if isinstance(host, str) and (host.endswith(".invalid") or not set(".:") & set(host)):
                 return  # tests give such names by mistake: looked up, they lead nowhere
         elif event in ADDRESSES and isinstance(arguments[1], tuple):  # not a file, not None
             host = arguments[1][0]
