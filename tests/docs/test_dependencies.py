@@ -89,7 +89,7 @@ def takes_spark(lines, version):
 REASONS = {
     "duckdb<2": lambda: "fetch_record_batch" in source("ibis.backends.duckdb"),
     "pyspark<4.1": lambda: not takes_spark(metadata.requires("ibis-framework"), "4.1.0"),
-    "sqlglot<30": lambda: drops(source("ibis.backends.duckdb")),
+    "sqlglot<30.18": lambda: drops(source("ibis.backends.duckdb")),
 }
 """For each cap, whether its reason is still there in the Ibis that is installed."""
 
