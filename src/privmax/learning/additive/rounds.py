@@ -227,7 +227,10 @@ class AdditiveRounds(Parameters):
             ParameterError: There is no delta, or a row may take another's place.
         """
         self._check_losses()
-        groups = [(self.singles, self.rounds), *([(self.doubles, self.pairs)] if self.pairs else [])]
+        groups = [
+            (self.singles, self.rounds),
+            *([(self.doubles, self.pairs)] if self.pairs else []),
+        ]
         draws = [(one.chooser.epsilon, times) for one, times in groups if one.chooser is not None]
         noise = [(1, self.counts, 1)]
         for one, times in groups:
