@@ -469,9 +469,8 @@ def _draw_unpaid(
     warn: Callable[[], None] | None,
     coins: Coins,
 ) -> Release | BaseException:
-    """The release that no ledger pays for; or what the draw raised, without the frames that it went
-    through and without what caused it: what was drawn is in them, and a crash reporter would read
-    it.
+    """The release without a ledger; or what the draw raised, without the frames it went through and
+    without what caused it: what was drawn is in them, and a crash reporter would read it.
     """
     with ExitStack() as stack:
         source = read(stack)

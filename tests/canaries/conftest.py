@@ -1,4 +1,4 @@
-"""What tests of canaries need: the folder of hunt/ on Python's path, and one nursery for all runs."""
+"""What tests of canaries need: the folder of hunt/ on Python's path, and one nursery."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from hunt import commands, faults, functions
+from hunt import commands, faults, functions, places
 from hunt.field import BEST, MARKS, NEXT, SCORES
 from hunt.run import Hunt, Run, plan_failures, plan_stops, temporary
 
@@ -96,3 +96,13 @@ def test_what_was_released_is_left_out_and_nothing_else(hunt):
     assert Path(ended.folder / "work/budget.db").exists()
     assert verdict.searched["ledger"] > 1000
     assert verdict.searched["pickle"] > 100
+
+
+# The page
+
+
+def test_the_page_has_the_tables_of_the_harness():
+    page = (Path(__file__).resolve().parents[2] / "docs/canaries.md").read_text(encoding="utf-8")
+    assert "\n".join(places.table()) in page
+    for situation, words in faults.SITUATIONS.items():
+        assert f"| {situation} | {words} |" in page

@@ -291,7 +291,7 @@ def main() -> None:
     """What the nursery starts."""
     for module in sys.argv[1:]:
         import_module(module)
-    import privmax.cli  # noqa: F401
+    import privmax.cli
     import privmax.selection  # noqa: F401
 
     print("ready", flush=True)

@@ -70,9 +70,7 @@ LINES: dict[str, Line] = {
     ),
     "audit": Line("audit", "permute-and-flip --epsilon 1 --candidates 2 --highest 2", False, False),
     "demo": Line("demo", "--folder story", False, False),
-    "report": Line(
-        "report", "--ledger budget.db --registry entry.yaml --checklist list.md", False
-    ),
+    "report": Line("report", "--ledger budget.db --registry entry.yaml --checklist list.md", False),
     "budget create": Line("budget create", "new.db --epsilon 3", False),
     "budget show": Line("budget show", "budget.db --plot spent.svg", False),
     "budget history": Line("budget history", "budget.db --json", False),
@@ -106,17 +104,18 @@ def all_commands() -> list[str]:
 def arguments(line: Line, field: Field, job: dict[str, Any]) -> list[str]:
     """A command line as it is typed."""
     is_bad = job["situation"] == faults.BAD_DATA
-    words = []
+    typed = []
     for word in [*line.command.split(), *line.words.split()]:
         if word.startswith("{"):
             name = word.strip("{}")
-            word = getattr(field, f"bad{name}" if is_bad else name)
-        words.append(word)
+            typed.append(getattr(field, f"bad{name}" if is_bad else name))
+        else:
+            typed.append(word)
     if line.charges and job.get("paid", faults.PLAIN) is not None:
-        words += PAID.split()
+        typed += PAID.split()
     elif line.charges:
-        words += ["--json"]
-    return words
+        typed += ["--json"]
+    return typed
 
 
 @dataclass

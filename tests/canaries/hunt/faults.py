@@ -125,7 +125,10 @@ def _failing_coins(folder: Path) -> Iterator[None]:
     def fail(self: Any, n: int) -> bytes:
         raise Failure("no random bits")
 
-    with mock.patch.object(SystemCoins, "bits", bits), mock.patch.object(SystemCoins, "bytes", fail):
+    with (
+        mock.patch.object(SystemCoins, "bits", bits),
+        mock.patch.object(SystemCoins, "bytes", fail),
+    ):
         yield
 
 

@@ -77,7 +77,7 @@ class Subject:
 
     names       the public names that it runs
     run         runs them; what it returns is searched
-    is_private  whether what it returns is private, by its documentation: only its `repr` is searched
+    is_private  whether what it returns is private, by its documentation: its `repr` is searched
     charges     whether a ledger can pay for it
     fails       whether bad data makes an error
     draws       whether it needs random bits
@@ -162,9 +162,7 @@ def _select_score_file(scene: Scene) -> Any:
 def _select_json_lines(scene: Scene) -> Any:
     import privmax
 
-    return privmax.select(
-        scene.file("rows_jsonl"), item="item", score="score", **COST, **scene.pay
-    )
+    return privmax.select(scene.file("rows_jsonl"), item="item", score="score", **COST, **scene.pay)
 
 
 @subject("privmax.select")
@@ -324,7 +322,8 @@ def _trees(scene: Scene) -> Any:
 
 
 @subject("privmax.learning.Conjunctions", "privmax.learning.Disjunctions",
-         "privmax.learning.Category", "privmax.learning.Number", "privmax.learning.Schema")  # fmt: skip
+         "privmax.learning.Category", "privmax.learning.Number",
+         "privmax.learning.Schema")  # fmt: skip
 def _conjunctions(scene: Scene) -> Any:
     from privmax.learning import Conjunctions, Disjunctions, PrivateERM
 

@@ -85,7 +85,9 @@ def unlike(evidence: Iterable[Evidence]) -> Iterator[Evidence]:
 
 def released_marks(values: Iterable[Any]) -> set[Mark]:
     """The marks whose very value was released."""
-    known = {(type(value) is str, value) for value in values if isinstance(value, (str, int, float))}
+    known = {
+        (type(value) is str, value) for value in values if isinstance(value, (str, int, float))
+    }
     return {mark for mark in MARKS if (isinstance(mark.value, str), mark.value) in known}
 
 
@@ -94,7 +96,9 @@ def recorded(ledgers: Iterable[Path]) -> list[Any]:
     found: list[Any] = []
     for path in ledgers:
         with suppress(sqlite3.Error), closing(sqlite3.connect(path)) as opened:
-            for (body,) in opened.execute("SELECT body FROM privmax_events WHERE kind = 'released'"):
+            for (body,) in opened.execute(
+                "SELECT body FROM privmax_events WHERE kind = 'released'"
+            ):
                 found += leaves(json.loads(body))
     return found
 

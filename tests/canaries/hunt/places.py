@@ -38,17 +38,18 @@ PLACES: dict[str, Place] = {
         remains="as above; a pickle of those holds scores",
     ),
     "errors": Place(
-        "text, `repr`, arguments, attributes and notes of an error and of all errors behind it, and "
-        "its traceback as Python prints it",
-        remains="line numbers, and that there was an error: [what errors tell](promises.md#what-errors-tell). "
+        "text, `repr`, arguments, attributes and notes of an error and of all errors behind it, "
+        "and its traceback as Python prints it",
+        remains="line numbers, and that there was an error: "
+        "[what errors tell](promises.md#what-errors-tell). "
         "Without a ledger, the words of errors that are not ours, such as those of your own model",
     ),
     "frames": Place(
         "`repr` of every local variable of every frame that an error went through, which is what "
         "a crash reporter sends",
         counts="what was drawn and not released",
-        remains="the data itself: an argument such as `data` is a local variable of `select`, as it "
-        "is one of your own program, and a reader that fails has its line. Configure crash "
+        remains="the data itself: an argument such as `data` is a local variable of `select`, as "
+        "it is one of your own program, and a reader that fails has its line. Configure crash "
         "reporters to send no local variables",
     ),
     "log": Place(

@@ -35,7 +35,7 @@ class Telling(Leak):
 
 class Drawing(Leak):
     def _repr_html_(self) -> str:
-        return f"<b title='{ascii(self.secret)}'>"
+        return f"<b title='{self.secret!a}'>"
 
 
 PLANTED: dict[str, Callable[[], Any]] = {}
@@ -93,7 +93,9 @@ def _in_a_frame() -> Any:
 
 
 def _outside(drawn: str) -> None:
-    exec(compile("def raised(answer):\n    raise ValueError\nraised(drawn)", "/elsewhere.py", "exec"))
+    exec(
+        compile("def raised(answer):\n    raise ValueError\nraised(drawn)", "/elsewhere.py", "exec")
+    )
 
 
 @planted("log")

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hunt import commands, explorer, faults, functions, places
+from hunt import commands, explorer, faults, functions, places, processes
 from hunt.field import make
 from hunt.judge import Verdict, judge
 from hunt.nursery import Ended, Nursery
@@ -29,7 +29,8 @@ PRELOAD = (
     "privmax.learning.estimator", "privmax.learning.search", "privmax.learning.stable",
     "privmax.learning.tree", "privmax.learning.additive.estimator", "privmax.itemsets.release",
     "privmax.sources.tables", "ibis.backends.duckdb", "privmax.sources.engines.duckdb",
-    "privmax.itemsets.reading.tables", "privmax.learning.expressions", "privmax.report", "privmax.plots",
+    "privmax.itemsets.reading.tables", "privmax.learning.expressions", "privmax.report",
+    "privmax.plots",
 )  # fmt: skip
 """What children find imported: each would need a second for it."""
 
@@ -72,6 +73,7 @@ def plan_failures() -> Iterator[Run]:
             yield from _failures("commands", name, True, True)
         else:
             yield Run("commands", name, faults.SUCCESS)
+        yield Run("processes", name, faults.SUCCESS, None)
     for situation in (faults.SUCCESS, faults.BAD_DATA, faults.ENGINE, faults.KILL):
         yield Run("explorer", "explore", situation, faults.STRICT)
 
@@ -139,6 +141,8 @@ class Hunt:
         if one.kind == "explorer":
             field = self.folder / "field"
             ended = explorer.visit(self.nursery, folder, field, one.situation)
+        elif one.kind == "processes":
+            ended = processes.command(one.subject, folder, self.folder / "field")
         else:
             ended = self.nursery.run(folder, **job)
         verdict = judge(ended)
@@ -180,45 +184,62 @@ def main() -> None:
     runs = [*plan_failures(), *plan_stops(options.stops)]
     runs = [one for one in runs if not options.only or options.only in one.subject]
     runs = [one for one in runs if one.situation in (options.situation or faults.SITUATIONS)]
-    folder = temporary()
-    rows: Counter[tuple[str, str, str]] = Counter()
-    searched: Counter[str] = Counter()
-    found: Counter[str] = Counter()
+    counts = run_all(runs, is_quiet=options.json)
+    print(json.dumps(counts))
+    sys.exit(bool(counts["leaks"]))
+
+
+def run_all(runs: list[Run], *, is_quiet: bool) -> dict[str, list[Any]]:
+    """All runs one after the other: counts by situation and by place, and the leaks."""
+    situations: dict[tuple[str, str], Counter[str]] = {}
+    searched: dict[str, Counter[str]] = {name: Counter() for name in places.PLACES}
     leaks: list[str] = []
+    folder = temporary()
     try:
         with Nursery(PRELOAD) as nursery:
             hunt = Hunt(nursery, folder)
             for one in runs:
                 ended, verdict = hunt.run(one)
-                rows[one.kind, one.situation, "runs"] += 1
-                rows[one.kind, one.situation, "errors"] += "error" in ended.facts
-                rows[one.kind, one.situation, "marks released"] += verdict.released
-                rows[one.kind, one.situation, "leaks"] += len(verdict.leaks)
-                searched.update(verdict.searched)
-                found.update({f"remains {remain.place}": 1 for remain in verdict.remains})
-                leaks += [f"{one}: {leak}" for leak in verdict.leaks]
-                if not options.json:
-                    message = f"{ended.facts.get('error', '')} {ended.facts.get('message', '')}"
-                    print(f"{one}: {ended.status} {message.strip()[:90]}", flush=True)
-                    for leak in verdict.leaks:
-                        print(f"    LEAK {leak}", flush=True)
                 if ended.status == 70:
                     sys.exit(f"{one}: the harness failed")
+                row = situations.setdefault((one.kind, one.situation), Counter())
+                row.update(runs=1, errors=_has_failed(ended), released=verdict.released)
+                row.update(leaks=len(verdict.leaks))
+                for place, size in verdict.searched.items():
+                    searched[place].update(runs=1, bytes=size)
+                for place in {found.place for found in verdict.remains}:
+                    searched[place].update(remains=1)
+                leaks += [f"{one}: {leak}" for leak in verdict.leaks]
+                if not is_quiet:
+                    _print(one, ended, verdict)
     finally:
         shutil.rmtree(folder)
-    print(
-        json.dumps(
-            {
-                "runs": [
-                    {"kind": kind, "situation": situation, "name": name, "number": number}
-                    for (kind, situation, name), number in rows.items()
-                ],
-                "searched": dict(searched),
-                "found": dict(found),
-                "leaks": leaks,
-            }
-        )
-    )
+    return {
+        "situations": [
+            {"kind": kind, "situation": situation, **_row(counts, "runs errors released leaks")}
+            for (kind, situation), counts in situations.items()
+        ],
+        "places": [
+            {"place": place, **_row(counts, "runs bytes remains")}
+            for place, counts in searched.items()
+        ],
+        "leaks": leaks,
+    }
+
+
+def _row(counts: Counter[str], names: str) -> dict[str, int]:
+    return {name: counts[name] for name in names.split()}
+
+
+def _has_failed(ended: Ended) -> bool:
+    return "error" in ended.facts or ended.status != 0
+
+
+def _print(one: Run, ended: Ended, verdict: Verdict) -> None:
+    message = f"{ended.facts.get('error', '')} {ended.facts.get('message', '')}"
+    print(f"{one}: {ended.status} {message.strip()[:90]}", flush=True)
+    for leak in verdict.leaks:
+        print(f"    LEAK {leak}", flush=True)
 
 
 if __name__ == "__main__":
