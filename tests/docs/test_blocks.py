@@ -133,6 +133,7 @@ RUN_BY = {
     ("docs/learning-results.md", "sh"): [BENCHMARKS],
     ("docs/markers-results.md", "sh"): [BENCHMARKS],
     ("docs/features-results.md", "sh"): [BENCHMARKS],
+    ("docs/canaries.md", "sh"): [BENCHMARKS],
     ("benchmarks/README.md", "sh"): [BENCHMARKS],
 }
 """The tests that run the blocks of a page. A benchmark takes minutes: of its command only the
