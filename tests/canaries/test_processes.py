@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from itertools import chain
 
 import pytest
 from hunt import commands, explorer, faults, functions, processes
@@ -17,7 +18,7 @@ from hunt.run import PRELOAD, Hunt, Run, plan_failures, plan_stops, temporary
 pytestmark = pytest.mark.slow
 
 SHARE = 21
-"""Every so many runs of the recorded ones: which are chosen changes with nothing."""
+"""Of each situation every so many runs are made."""
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +39,9 @@ def chosen() -> list[Run]:
     failures = [one for one in plan_failures() if one.kind in ("functions", "commands")]
     good = [one for one in reversed(failures) if one.situation == faults.SUCCESS]
     well = list({(one.kind, one.subject): one for one in good}.values())  # the first of each
-    others = [one for one in failures if one not in well]
-    return [*well, *others[::SHARE], *list(plan_stops(1))[::SHARE]]
+    others = [one for one in [*failures, *plan_stops(1)] if one not in well]
+    some = [[one for one in others if one.situation == name][::SHARE] for name in faults.SITUATIONS]
+    return [*well, *chain.from_iterable(some)]
 
 
 def test_nothing_escapes_from_all_others(hunt):
