@@ -203,7 +203,7 @@ def run_all(runs: list[Run], *, is_quiet: bool) -> dict[str, list[Any]]:
                 if ended.status == 70:
                     sys.exit(f"{one}: the harness failed")
                 row = situations.setdefault((one.kind, one.situation), Counter())
-                row.update(runs=1, errors=_has_failed(ended), released=verdict.released)
+                row.update(runs=1, errors=int(_has_failed(ended)), released=verdict.released)
                 row.update(leaks=len(verdict.leaks))
                 for place, size in verdict.searched.items():
                     searched[place].update(runs=1, bytes=size)
