@@ -92,7 +92,7 @@ def _write(report: str, page: Callable[[], str], as_json: bool) -> None:
     with busy("Writing the report"):
         write(page(), report)
     if not as_json:
-        click.echo(f"{'report':11}{report}")
+        click.echo(f"{'report':11}{spell_out(report)}")
 
 
 @contextmanager

@@ -113,7 +113,7 @@ def write_output(file: str, table: Table, release: Release, text: str, as_json: 
         stands = "The answer above is valid and charged."
         raise Refused(f"{told} {stands} {explain_repetition(release, 'the file')}") from None
     if not as_json:
-        click.echo(f"{'output':11}{file}")
+        click.echo(f"{'output':11}{spell_out(file)}")
 
 
 def _content(ending: str, table: Table, release: Release, text: str) -> str | bytes:
