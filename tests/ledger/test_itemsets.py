@@ -352,7 +352,7 @@ def test_the_ledger_holds_nothing_private_but_the_answer(ledger, file):
 
 
 def test_more_itemsets_than_can_be_listed_are_refused_before_the_charge(ledger, monkeypatch):
-    """Fifty baskets of the same thirty items hold 2^30 itemsets; here a few are too many already."""
+    """Fifty baskets of the same thirty items hold 2^30 itemsets; here a few are too many."""
     monkeypatch.setattr(window, "MOST", 1000)
     same = [list(range(12))] * 60
     with pytest.raises(WorkError, match=r"More than 1,000 itemsets .* Use smaller sizes"):

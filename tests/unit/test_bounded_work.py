@@ -11,11 +11,19 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import privmax
+from privmax import Exponential, JointExponential, PermuteAndFlip, Privacy
+from privmax.choice import auto
+from privmax.cli import main
+from privmax.cli.commands import plan as plan_command
 from privmax.cli.inputs import read_universe
-from privmax.errors import DataError
+from privmax.display import in_words, spell_out, to_json
+from privmax.errors import DataError, ParameterError
 from privmax.itemsets.reading.forms import read_baskets
+from privmax.ledger import Ledger
+from privmax.report import markup
 from privmax.sources import bounded
 
 PRICE = {"epsilon": 1, "delta": "1e-6"}
@@ -127,7 +135,7 @@ def test_lines_of_old_systems_are_lines(small, tmp_path):
 def test_a_universe_file_is_bounded(small, tmp_path):
     path = tmp_path / "universe.csv"
     path.write_bytes(b'"' + b"x" * (1 << 17))
-    with pytest.raises(DataError, match="A line has more than|--universe: the file is not readable"):
+    with pytest.raises(DataError, match=r"A line has more than|--universe: the file"):
         read_universe(str(path), 1)
 
 
@@ -151,3 +159,105 @@ def test_a_universe_file_may_be_compressed_and_damage_is_named(tmp_path, damage)
 def test_dev_zero_is_no_file_of_baskets():
     with pytest.raises(DataError, match="zero bytes"):
         read_baskets("/dev/zero", form="fimi")
+
+
+class TestLists:
+    """Which mechanism is best, and a draw in rounds, take longer with every item."""
+
+    def test_a_mechanism_is_chosen_for_lists_of_a_public_length(self):
+        with pytest.raises(ParameterError, match=r"at most 10,000: which mechanism .* give a mech"):
+            auto(**PRICE, k=10_001)
+        with pytest.raises(ParameterError, match="at most 1,000 with their order"):
+            auto(**PRICE, k=1001, ranked=True)
+        with pytest.raises(ParameterError, match=r"of about 2\^997 it must be at most 262"):
+            auto(**PRICE, k=1000, universe=10**300)
+
+    def test_where_no_lead_is_enough_the_reason_says_so(self, monkeypatch):
+        """Nobody gave a success of 0.95, so no error may be about it."""
+
+        def refuse(*_, **__):
+            raise ParameterError("success", "0.95", "no lead reaches it")
+
+        monkeypatch.setattr(JointExponential, "lead", refuse)
+        choice = auto(epsilon=1, delta=0, k=3, universe=10**5)
+        assert "JointExponential beyond all" in choice.why
+
+    @pytest.mark.parametrize("made", [Exponential, PermuteAndFlip, JointExponential])
+    def test_lists_that_are_drawn_in_rounds_are_bounded(self, made):
+        assert made(epsilon=1, k=10_000).k == 10_000
+        with pytest.raises(ParameterError, match="a list holds at most 10,000 items"):
+            made(epsilon=1, k=10_001)
+
+
+HOSTILE = "\x1b[31mred\x07\u202eback\u200b\u2028\u3164"
+
+
+def seen(text):
+    """Whether a terminal shows all of it."""
+    return not set(text) & set(HOSTILE.replace("red", "").replace("back", "").replace("[31m", ""))
+
+
+class TestTerminals:
+    """Labels, names of files and options are somebody else's text: one rule, at every door."""
+
+    def test_the_rule(self):
+        assert spell_out(HOSTILE) == r"\x1b[31mred\x07\u202eback\u200b\u2028\u3164"
+        assert spell_out("naïve Größe 日本 א") == "naïve Größe 日本 א"
+        assert spell_out("two\nlines", keep="\n") == "two\nlines"
+        assert in_words(HOSTILE) == spell_out(HOSTILE)
+        assert seen(to_json({"a": HOSTILE}))
+        assert markup.text(HOSTILE + "<") == spell_out(HOSTILE) + "&lt;"
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ["select", HOSTILE, "--epsilon", "1"],
+            ["select", "good.csv", "--epsilon", HOSTILE],
+            ["select", "good.csv", "--epsilon", "1", "--universe", HOSTILE],
+            ["select", "good.csv", "--epsilon", "1", "--mechanism", HOSTILE],
+            ["select", "good.csv", "--epsilon", "1", f"--{HOSTILE}"],
+            ["select", "good.csv", "--epsilon", "1", "--item", HOSTILE],
+            ["select", "good.csv", "--epsilon", "1", "--where", f"{HOSTILE} = 1"],
+            ["select", "good.csv", "--epsilon", "1", "--ledger", "b.db", "--request", HOSTILE],
+            ["select", "good.csv", "--epsilon", "1", "--ledger", HOSTILE],
+            ["itemsets", "good.csv", "--epsilon", "1", "--labels", HOSTILE],
+            ["learn", "good.csv", "--label", HOSTILE, "--labels", "0,1", "--epsilon", "1"],
+            ["learn", "good.csv", "--apply", HOSTILE],
+            ["budget", "show", HOSTILE],
+            ["budget", "show", "b.db", "--name", HOSTILE],
+            ["budget", HOSTILE],
+            ["audit", HOSTILE],
+            ["plan", "--epsilon", HOSTILE],
+            [HOSTILE],
+        ],
+        ids=lambda given: " ".join(given).replace(HOSTILE, "HOSTILE"),
+    )
+    def test_no_message_commands_a_terminal(self, arguments, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "good.csv").write_text("item,score\na,900\nb,1\n", encoding="utf-8")
+        Ledger.create("b.db", budget=Privacy(5, "1e-5")).close()
+        run = CliRunner().invoke(main, arguments)
+        assert run.exit_code == 2, run.output
+        assert run.exception is None or isinstance(run.exception, SystemExit)
+        assert seen(run.output)
+
+
+def test_what_has_no_memory_left_is_told_in_words(monkeypatch):
+    def full(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(plan_command, "plan", full)
+    run = CliRunner().invoke(main, ["plan", "--epsilon", "1", "--delta", "1e-6"])
+    assert run.exit_code == 2
+    assert "This takes more memory than there is." in run.output
+
+
+def test_a_file_of_data_sets_for_explore_is_bounded(tmp_path):
+    datasets = pytest.importorskip("privmax.explore.datasets")
+    file = tmp_path / "sets.toml"
+    file.write_text("a = " + "[" * 5000 + "]" * 5000, encoding="utf-8")
+    with pytest.raises(ParameterError, match="nested too deep"):
+        datasets.read_datasets({}, str(file))
+    file.write_bytes(b"#" * (datasets.LARGEST_TOML + 1))
+    with pytest.raises(ParameterError, match="more than 16 MiB"):
+        datasets.read_datasets({}, str(file))

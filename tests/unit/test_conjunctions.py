@@ -15,7 +15,7 @@ import pytest
 
 import privmax.learning
 from privmax import kernels
-from privmax.errors import DataError, ParameterError
+from privmax.errors import DataError, ParameterError, WorkError
 from privmax.learning.classes.conjunctions import (
     Conjunction,
     Conjunctions,
@@ -283,11 +283,34 @@ def test_a_stopped_walk_returns(first):
     for walks in (numpy_walk, compiled_walk):
         tally = np.zeros(5000, np.int64)
         branch = Branch(root.positives, root.negatives, 2 * first, 5)
-        walks.walk(branch, Goal(-3000, 5000, order.after, order.sizes, tally, stop))
+        left = np.array([1 << 40], np.int64)
+        walks.walk(branch, Goal(-3000, 5000, order.after, order.sizes, tally, stop, left))
         assert tally.sum() == 1  # the first node alone
 
 
 @pytest.mark.slow
+@both_walks
+def test_a_search_that_would_not_end_is_given_up(compiled, monkeypatch):
+    """Labels are noise and the window is wide: many rules are about as good. The steps that are
+    allowed are few here, and public.
+    """
+    rng = np.random.default_rng(0)
+    bits = rng.integers(0, 1 << 12, (400, 1)).astype(np.uint64)
+    order = Order.of(4, [1] * 12)
+    made = Covers(order, bits[:200], bits[200:], compiled=compiled)
+    best, wide = made.maximum(), made.histogram(0)
+    assert sum(number for _, number in wide) == order.size
+    assert not made.may_be_too_many
+    monkeypatch.setattr(search, "MOST_STEPS", 50_000)
+    assert made.may_be_too_many
+    made = Covers(order, bits[:200], bits[200:], compiled=compiled)
+    assert made.maximum() == best  # what stands out is found all the same
+    with pytest.raises(WorkError, match=r"given up after 5e\+04 steps. Use fewer literals"):
+        made.histogram(0)
+    assert made.at(*wide[0]) is None
+    assert made.at(wide[0][0], 0) is not None  # what was drawn is looked for to the end
+
+
 def test_without_numba_the_search_is_the_same(monkeypatch):
     X, y = planted(200, 8, [1, 5], noise=0.1)
     levels = Conjunctions(4).score(X, y, Shape(8, 2)).histogram(100)

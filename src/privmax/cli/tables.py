@@ -19,7 +19,7 @@ import click
 from privmax.cli.group import Refused
 from privmax.cli.messages import describe_error
 from privmax.cli.report import explain_repetition
-from privmax.display import portable
+from privmax.display import portable, spell_out
 from privmax.errors import ParameterError, PrivmaxError, explain_install
 from privmax.writing import check_file, write
 

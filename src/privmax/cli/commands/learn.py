@@ -34,6 +34,7 @@ from privmax.cli.options import (
 from privmax.cli.output import busy
 from privmax.cli.passwords import hide_password, locate, without_urls
 from privmax.cli.run import Job, Output, run_job
+from privmax.display import spell_out
 from privmax.errors import (
     DataError,
     ParameterError,
