@@ -17,12 +17,14 @@ import privmax
 from privmax import Exponential, JointExponential, PermuteAndFlip, Privacy
 from privmax.choice import auto
 from privmax.cli import main
-from privmax.cli.commands import plan as plan_command
 from privmax.cli.inputs import read_universe
 from privmax.display import in_words, spell_out, to_json
-from privmax.errors import DataError, ParameterError
+from privmax.errors import DataError, ParameterError, WorkError
+from privmax.itemsets import top_itemsets
+from privmax.itemsets.miner import window
 from privmax.itemsets.reading.forms import read_baskets
 from privmax.ledger import Ledger
+from privmax.planning import plans
 from privmax.report import markup
 from privmax.sources import bounded
 
@@ -161,6 +163,15 @@ def test_dev_zero_is_no_file_of_baskets():
         read_baskets("/dev/zero", form="fimi")
 
 
+def test_with_a_floor_one_basket_alone_stalls_nothing(monkeypatch):
+    """docs/limits.md says so: what one person alone has does not compete."""
+    monkeypatch.setattr(window, "MOST", 1000)
+    baskets = [list(range(500)), *[[1, 2, 3]] * 20]
+    with pytest.raises(WorkError):
+        top_itemsets(baskets, size=2, **PRICE)
+    assert top_itemsets(baskets, size=2, floor=1, **PRICE).requested == 1
+
+
 class TestLists:
     """Which mechanism is best, and a draw in rounds, take longer with every item."""
 
@@ -246,7 +257,7 @@ def test_what_has_no_memory_left_is_told_in_words(monkeypatch):
     def full(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr(plan_command, "plan", full)
+    monkeypatch.setattr(plans, "plan", full)
     run = CliRunner().invoke(main, ["plan", "--epsilon", "1", "--delta", "1e-6"])
     assert run.exit_code == 2
     assert "This takes more memory than there is." in run.output

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -201,7 +202,13 @@ class LazyGroup(Group):
             from privmax.cli.completion import offer
 
             offer()
-        return super().main(*args, **options)
+        try:
+            return super().main(*args, **options)
+        except OSError as error:  # of --help and --version, which answer before a command runs
+            if error.errno not in _FULL:
+                raise
+            click.echo(f"Error: The output could not be written: {error.strerror}.", err=True)
+            sys.exit(Refused.exit_code)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

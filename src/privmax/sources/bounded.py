@@ -147,10 +147,11 @@ def open_bytes(path: Path, *, lines: bool = True) -> io.BufferedReader:
     """
     held = ExitStack()
     plain = held.enter_context(path.open("rb"))
-    suffix, file, packed = path.suffix.lower(), plain, None
+    file: Any = plain
+    packed: Callable[[], int] | None = None
+    suffix = path.suffix.lower()
     if suffix == ".gz":
-        file = held.enter_context(gzip.GzipFile(fileobj=plain))  # type: ignore[assignment]
-        packed = plain.tell
+        file, packed = held.enter_context(gzip.GzipFile(fileobj=plain)), plain.tell
     elif suffix == ".zst":
         file, packed = held.enter_context(_unpack_zst(plain)), plain.tell
     largest = None if path.is_file() else LARGEST_STREAM

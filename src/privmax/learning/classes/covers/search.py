@@ -106,7 +106,7 @@ class Covers:
         self._known: tuple[int, list[Ints]] | None = (
             None  # a floor, and the counts above it in every branch
         )
-        self._left = np.array([MOST_STEPS], np.int64)
+        self._left = MOST_STEPS
 
     def __repr__(self) -> str:
         return "Covers(<private>)"
@@ -125,7 +125,7 @@ class Covers:
         levels = self._best - floor
         if levels <= 0:
             return []
-        self._left[0] = MOST_STEPS
+        self._left = MOST_STEPS
         total = np.zeros(levels, np.int64)
         if self._root.difference > floor:
             total[self._root.difference - floor - 1] += 1
@@ -146,7 +146,7 @@ class Covers:
         What is counted on the way is complete down to `span` below it, and kept: seldom is more
         asked for.
         """
-        self._left[0] = MOST_STEPS
+        self._left = MOST_STEPS
         best = self._glance()
         span = max(
             1, min(_SPAN, best // 4)
@@ -214,7 +214,7 @@ class Covers:
         """
         floor = difference - 1 if exactly else difference
         node = self._root
-        self._left[0] = _UNBOUNDED
+        self._left = _UNBOUNDED
         while True:
             size = int(self._order.sizes[node.first, node.literals])
             if (
@@ -285,10 +285,13 @@ class Covers:
     ) -> None:
         branch = Branch(node.positives, node.negatives, test, node.literals - 1)
         order = self._order
-        self._walks.walk(
-            branch, Goal(floor, span, order.after, order.sizes, tally, stop, self._left)
-        )
-        if self._left[0] < 0:
+        # Each branch has a number of its own, which only falls: were it shared, one thread could
+        # hide from another that a walk had ended early, and its counts would be taken for all.
+        allowed = self._left
+        left = np.array([allowed], np.int64)
+        self._walks.walk(branch, Goal(floor, span, order.after, order.sizes, tally, stop, left))
+        self._left -= allowed - int(left[0])
+        if left[0] < 0:
             raise WorkError(
                 f"Of {order.size:,} rules more are close to the best than can be counted: the "
                 f"search was given up after {MOST_STEPS:.0e} steps. Use fewer literals, features "
