@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from privmax.cli.inputs import Input, find_file, name_columns, open_data
+from privmax.cli.inputs import Input, check_exists, find_file, name_columns, open_data
 from privmax.cli.passwords import SAMPLE
 from privmax.errors import ParameterError
 from privmax.explore.jobs import SAMPLES
@@ -116,6 +116,14 @@ class Dataset:
         made.input().check()
         find_file(file)
         return made
+
+    def check_place(self) -> None:
+        """Refuse a file that is not there: a strict ledger would be charged for every question
+        about it. Opens nothing.
+        """
+        file = find_file(self.file)
+        if "://" not in file:
+            check_exists(file)
 
     def input(self, where: str | None = None) -> Input:
         return Input(find_file(self.file), self.table, where)

@@ -187,10 +187,10 @@ def page(title: str, *parts: str, written: datetime | None, note: str) -> str:
     when = (datetime.now(UTC) if written is None else written.astimezone(UTC)).replace(
         microsecond=0
     )
-    template = Template(_held("page.html"))
+    template = Template(_read_asset("page.html"))
     return template.substitute(
         title=text(title),
-        style=_held("page.css"),
+        style=_read_asset("page.css"),
         body="".join(parts),
         note=text(note),
         version=text(version("privmax")),
@@ -199,5 +199,5 @@ def page(title: str, *parts: str, written: datetime | None, note: str) -> str:
     )
 
 
-def _held(file: str) -> str:
+def _read_asset(file: str) -> str:
     return files(__package__).joinpath(file).read_text(encoding="utf-8")
