@@ -335,7 +335,7 @@ class Terms:
         how much is listed does not depend on the coins.
         """
         source.profile.top()
-        if not source.may_be_too_many:
+        if not getattr(source, "may_be_too_many", False):  # somebody else's need not say
             return
         try:
             draw_outcomes(self.choice.mechanism, source.profile, SYSTEM)

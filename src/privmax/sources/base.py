@@ -19,8 +19,6 @@ class Source(Protocol):
 
     profile   how many candidates stand at each score
     step      what one unit of the profile is worth in those of the scores
-    may_be_too_many   whether candidates near the best may be more than can be listed, which is a
-                      `WorkError`
     """
 
     @property
@@ -28,9 +26,6 @@ class Source(Protocol):
 
     @property
     def step(self) -> Fraction: ...
-
-    @property
-    def may_be_too_many(self) -> bool: ...
 
     def names(self, outcomes: Sequence[Outcome]) -> list[Any]:
         """The item each outcome stands for, all looked up at once; None for no answer.
@@ -59,6 +54,7 @@ class PlainSource:
     """A source whose items are written down as they are, and that holds nothing."""
 
     may_be_too_many = False
+    """Whether candidates near the best may be more than can be listed, which is a `WorkError`."""
 
     def names(self, outcomes: Sequence[Outcome]) -> list[Any]:
         """The item each outcome stands for; None for no answer."""
