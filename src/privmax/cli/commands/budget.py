@@ -28,6 +28,7 @@ from privmax.cli.messages import describe_ledger_error
 from privmax.cli.options import json_option
 from privmax.cli.output import busy, check_plot, draw_plot, exact_privacy
 from privmax.cli.run import BudgetRefused, refuse_folder
+from privmax.display import spell_out
 from privmax.errors import BudgetError, LedgerError, ParameterError, PrivmaxError
 from privmax.ledger import RULES, Event, Fault, Ledger
 from privmax.numbers import round_down, round_up
@@ -686,4 +687,4 @@ def _text(value: str) -> Text:
 
 
 def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
+    return spell_out(text, keep="\n")
