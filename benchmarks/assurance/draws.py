@@ -1,0 +1,266 @@
+"""A million draws of every mechanism against its exact law, and against laws of wrong scales.
+
+    ./dev python -m benchmarks.assurance.draws
+    ./dev python -m benchmarks.assurance.draws --only nested-margin
+
+A chi-square test compares how often each labelled answer came with how often it should. It must
+accept the law, and reject, on the same draws, the laws with an epsilon that is a tenth smaller or
+larger. All tests together raise a false alarm with probability ALPHA.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, TypeVar
+
+from benchmarks.harness import Benchmark, Row, note
+from privmax.auditing import Laws, Scores
+from privmax.choice import draw_outcomes
+from privmax.mechanisms.contract import Mechanism, Outcome
+from privmax.mechanisms.registry import MECHANISMS, build
+from privmax.noise.coins import Coins
+from privmax.profile import Profile
+from privmax.testing import SeededCoins
+
+T = TypeVar("T", bound=Hashable)
+
+SEED = 21
+DRAWS = 1_000_000
+ALPHA = 0.001
+"""The probability of a false alarm of all tests together; each has its equal part."""
+
+WRONG = (Fraction(9, 10), Fraction(11, 10))
+"""Factors of epsilon that must be rejected."""
+
+EXPECTED = 10
+"""Answers that come more rarely than this on average are one cell."""
+
+DEEPEST = 20
+"""Scripts of more coins are not remembered: there are too many, and each is rare."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A mechanism, and scores on which several answers are likely."""
+
+    name: str
+    scores: Scores
+    options: Mapping[str, Any] = field(default_factory=dict)
+    universe: str = "open"
+
+    def mechanism(self, factor: Fraction = Fraction(1)) -> Mechanism:
+        """The mechanism, with an epsilon that is wrong by a factor."""
+        given = dict(self.options)
+        return build(self.name, epsilon=factor * Fraction(given.pop("epsilon")), **given)
+
+    def laws(self, factor: Fraction = Fraction(1)) -> Laws:
+        return Laws(self.mechanism(factor), self.universe == "open", 1)
+
+
+ONE = {"epsilon": "1", "delta": "0.05"}
+SOME = (7, 5, 5, 3, 1, 1)
+CASES = (
+    Case("exponential", SOME, {"epsilon": "1"}, "closed"),
+    Case("exponential", SOME, {"epsilon": "3", "k": 3}, "closed"),
+    Case("permute-and-flip", SOME, {"epsilon": "1"}, "closed"),
+    Case("permute-and-flip", SOME, {"epsilon": "3", "k": 3}, "closed"),
+    Case("max-of-laplaces", SOME, {"epsilon": "1"}, "closed"),
+    Case("joint-exponential", SOME, {"epsilon": "1", "k": 1}, "closed"),
+    Case("joint-exponential", SOME, {"epsilon": "3", "k": 3}, "closed"),
+    Case("large-margin", (14, 12, 2), {"epsilon": "40", "delta": "0.5", "cap": 3}),
+    Case("large-margin-truncated", (14, 12, 2), {"epsilon": "40", "delta": "0.5", "cap": 3}),
+    Case("sharp-margin", SOME, ONE),
+    Case("sharp-margin", (14, 12, 12, 3), {**ONE, "epsilon": "3", "k": 3}),
+    Case("nested-margin", SOME, ONE),
+    Case("set-margin", SOME, ONE),
+    Case("set-margin", (9, 8, 8, 3, 1), {**ONE, "k": 3}),
+    Case("limited-domain", SOME, {**ONE, "rank": 3}),
+    Case("limited-domain", (14, 12, 12, 3), {**ONE, "epsilon": "3", "k": 3, "rank": 4}),
+    Case("stable-maximum", (7, 4, 1), ONE),
+    Case("gap-test", (6, 2, 1), {"epsilon": "0.5", "delta": "0.05"}),
+    Case("gap-test", (9, 8, 8, 3, 1), {"epsilon": "0.5", "delta": "0.05", "k": 3}),
+    Case("choosing", (12, 11, 9, 1), {**ONE, "growth": 2}),
+)
+
+
+# Draws
+
+
+class Tape:
+    """Seeded coins that are read from the start of a script on.
+
+    Attributes:
+        script: The coins of this draw so far, as an integer with a leading 1.
+    """
+
+    def __init__(self, coins: Iterator[int]) -> None:
+        self._coins = coins
+        self.script = 1
+        self._ahead = 0
+
+    def rewind(self) -> None:
+        """Give out the coins of this draw once more."""
+        self._ahead = self.script.bit_length() - 1
+
+    def next(self) -> int:
+        if self._ahead:
+            self._ahead -= 1
+            return self.script >> self._ahead & 1
+        coin = next(self._coins)
+        self.script = self.script << 1 | coin
+        return coin
+
+    def bits(self, n: int) -> int:
+        value = 0
+        for _ in range(n):
+            value = value << 1 | self.next()
+        return value
+
+    def bytes(self, n: int) -> bytes:
+        return self.bits(8 * n).to_bytes(n, "big")
+
+
+def toss(seed: str) -> Iterator[int]:
+    """Seeded coins, one by one."""
+    coins = SeededCoins(seed)
+    while True:
+        yield from map(int, f"{coins.bits(4096):04096b}")
+
+
+def repeat(draw: Callable[[Coins], T], number: int, seed: str) -> tuple[Counter[T], int]:
+    """Draw `number` times in a row from one stream of coins.
+
+    A draw is a function of the coins that it reads: a script of coins that came before gives the
+    answer that it gave then, and is not run again. What comes out is the same as if it were.
+
+    Returns:
+        How often each answer came, and how many draws were run.
+    """
+    coins = toss(seed)
+    answers: dict[int, T] = {}
+    beginnings: set[int] = set()
+    found: Counter[T] = Counter()
+    run = 0
+    for _ in range(number):
+        tape = Tape(coins)
+        while tape.script in beginnings:
+            tape.next()
+        script = tape.script
+        if script in answers:
+            found[answers[script]] += 1
+            continue
+        tape.rewind()
+        answer = draw(tape)
+        run += 1
+        found[answer] += 1
+        length = tape.script.bit_length() - 1
+        beginnings.update(tape.script >> shift for shift in range(max(1, length - DEEPEST), length + 1))
+        if length <= DEEPEST:
+            answers[tape.script] = answer
+    return found, run
+
+
+def draw_places(mechanism: Mechanism, profile: Profile, scores: Scores, coins: Coins) -> Hashable:
+    """One draw as the audit's laws write it down: what is released beside, and which places."""
+    outcomes = draw_outcomes(mechanism, profile, coins)
+    beside = tuple(outcomes[0].diagnostics.values()) if outcomes else ()
+    free = beside if len(beside) > 1 else beside[0] if beside else None
+    places = [place for place in (_place(one, scores) for one in outcomes) if place is not None]
+    if mechanism.k > 1:
+        return free, tuple(places) if mechanism.ranked else frozenset(places)
+    return free, places[0] if places else None
+
+
+def _place(outcome: Outcome, scores: Scores) -> int | None:
+    """Which candidate was drawn."""
+    if outcome.score is None:
+        return None
+    at = [
+        place
+        for place, score in enumerate(scores)
+        if score == outcome.score or (outcome.below and score < outcome.score)
+    ]
+    return at[outcome.index]
+
+
+# The test
+
+
+def chances(case: Case, factor: Fraction = Fraction(1)) -> dict[Hashable, float]:
+    """The law of a case, with an epsilon that is wrong by a factor."""
+    return {key: chance.value for key, chance in case.laws(factor).of(case.scores).chances.items()}
+
+
+def p_value(found: Counter[Hashable], law: Mapping[Hashable, float]) -> float:
+    """Of the chi-square test. An answer that the law calls impossible has none."""
+    from scipy.stats import chi2
+
+    number = found.total()
+    if any(not law.get(answer) for answer in found):
+        return 0.0
+    cells = [(found[answer], chance * number) for answer, chance in law.items()]
+    common = [cell for cell in cells if cell[1] >= EXPECTED]
+    seen, expected = (sum(column) for column in zip(*common, strict=True))
+    rest = (number - seen, max(0.0, number - expected))
+    table = [*common, rest] if rest[1] >= 1e-6 * number else common
+    statistic = sum((many - mean) ** 2 / mean for many, mean in table)
+    return float(chi2.sf(statistic, len(table) - 1))
+
+
+def test(case: Case, number: int) -> Row:
+    """Draw, and test the draws against the law and against wrong ones."""
+    began, mechanism = time.process_time(), case.mechanism()
+    profile = case.laws().profile(case.scores)
+    found, run = repeat(
+        lambda coins: draw_places(mechanism, profile, case.scores, coins), number, f"{SEED} {case}"
+    )
+    lower, higher = (p_value(found, chances(case, factor)) for factor in WRONG)
+    law = chances(case)
+    row = {
+        "mechanism": case.name,
+        "k": mechanism.k,
+        "made": repr(mechanism),
+        "universe": case.universe,
+        "scores": list(case.scores),
+        "draws": number,
+        "run": run,
+        "answers": sum(chance * number >= EXPECTED for chance in law.values()),
+        "p": p_value(found, law),
+        "lower": lower,
+        "higher": higher,
+        "alpha": ALPHA / len(CASES),
+        "seed": SEED,
+        "seconds": round(time.process_time() - began, 1),
+    }
+    row["accepted"] = row["p"] > row["alpha"]
+    row["rejected"] = max(lower, higher) <= row["alpha"]
+    note(str(row))
+    return row
+
+
+def measure(options: argparse.Namespace) -> Iterator[dict[str, list[Row]]]:
+    """A row for each case, stored as soon as it is there."""
+    for case in CASES:
+        if not options.only or case.name in options.only:
+            yield {"draws": [test(case, 20_000 if options.quick else DRAWS)]}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--only", action="append", choices=MECHANISMS, help="this mechanism")
+
+
+if __name__ == "__main__":
+    Benchmark(
+        "assurance-draws",
+        "assurance.draws",
+        {"draws": measure},
+        settings={"seed": SEED, "draws": DRAWS, "alpha": ALPHA, "wrong": [0.9, 1.1]},
+        packages=("privmax", "python-flint", "scipy"),
+        keys={"draws": ("mechanism", "k")},
+        arguments=add_options,
+    ).main()
