@@ -159,7 +159,9 @@ def repeat(draw: Callable[[Coins], T], number: int, seed: str) -> tuple[Counter[
         run += 1
         found[answer] += 1
         length = tape.script.bit_length() - 1
-        beginnings.update(tape.script >> shift for shift in range(max(1, length - DEEPEST), length + 1))
+        beginnings.update(
+            tape.script >> shift for shift in range(max(1, length - DEEPEST), length + 1)
+        )
         if length <= DEEPEST:
             answers[tape.script] = answer
     return found, run

@@ -212,9 +212,7 @@ def audit(
         )
     _, found, pair = worst
     fault = None if found.least > price.delta else _doubt(most, inexact, price)
-    return Audit(
-        price, found.delta, found.least, most, pair, pairs, tightness(found, price), fault
-    )
+    return Audit(price, found.delta, found.least, most, pair, pairs, tightness(found, price), fault)
 
 
 def divergence(left: dict[Hashable, float], right: dict[Hashable, float], epsilon: Number) -> float:

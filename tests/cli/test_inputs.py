@@ -289,7 +289,18 @@ def test_one_basket_does_not_stall_a_release(folder):
         (("select", "scores.csv", "--score", "score", *PRICE), 0),
         (("select", "broken.csv", "--score", "score", *PRICE), 2),
         (("itemsets", "baskets.dat", "--size", "1", *PRICE), 0),
-        (("learn", "rows.csv", "--label=y", "--labels=0,1", "--low=0", "--high=9", "--epsilon=4"), 0),
+        (
+            (
+                "learn",
+                "rows.csv",
+                "--label=y",
+                "--labels=0,1",
+                "--low=0",
+                "--high=9",
+                "--epsilon=4",
+            ),
+            0,
+        ),
     ],
 )
 def test_a_padded_answer_waits_before_it_is_shown(tmp_path, monkeypatch, command, code):
