@@ -5,10 +5,10 @@
 
 For each mechanism of the registry, settings are taken in random order (see settings.py). In each,
 some data sets are drawn at random, and from the worst of them a climb begins: a score is changed, a
-candidate added or left out, and what is at least as bad is kept. Every data set that is looked at is
-compared with all of its neighbors, both ways, label by label: what is maximized is the hockey-stick
-divergence at the claimed epsilon, or the largest log-ratio where no delta is claimed. Pairs that
-differ only in the names of their candidates count once.
+candidate added or left out, and what is at least as bad is kept. Every data set that is looked at
+is compared with all of its neighbors, both ways, label by label: what is maximized is the
+hockey-stick divergence at the claimed epsilon, or the largest log-ratio where no delta is claimed.
+Pairs that differ only in the names of their candidates count once.
 """
 
 from __future__ import annotations
@@ -99,10 +99,10 @@ class Search:
         return 2 * len(self._seen)
 
     def run(self, starts: int = STARTS, looks: int = LOOKS, patience: int = PATIENCE) -> Finding:
-        """Look at random data sets, and climb from the worst of them."""
+        """Look at random data sets, and climb from the worst of them, until a claim is broken."""
         at = max((self._random() for _ in range(starts)), key=lambda one: self._look(one).rank)
         self.looks, failed = starts, 0
-        while failed < patience and self.looks < looks:
+        while failed < patience and self.looks < looks and not self._look(at).broken:
             changed = self._changed(at)
             before, after = self._look(at).rank, self._look(changed).rank
             self.looks, failed = self.looks + 1, 0 if after > before else failed + 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from itertools import product
 from typing import Any
 
@@ -129,14 +130,10 @@ def forced(mechanism: Mechanism, width: int) -> Mechanism:
     kind = type(mechanism)
     clip = {"_clip": lambda self, profile: width}
     narrow: Any = type(f"Narrow{kind.__name__}", (kind,), clip)
-    made: Mechanism = narrow(**{name: getattr(mechanism, name) for name in parameters_of(kind)})
+    made: Mechanism = narrow(
+        **{name: getattr(mechanism, name) for name in signature(kind).parameters}
+    )
     return made
-
-
-def parameters_of(kind: type[Mechanism]) -> list[str]:
-    """What a mechanism is made with."""
-    entry = next(entry for entry in MECHANISMS.values() if entry.load() is kind)
-    return list(entry.parameters)
 
 
 def settings(name: str) -> list[Setting]:

@@ -39,7 +39,7 @@ PROFILES: dict[str, list[Level]] = {
     "10^3 levels": [(TOP - depth, 1) for depth in range(1000)],
     "flat": [],
 }
-"""One ahead of all others, so many tied ahead, each a record behind the one before, nobody ahead."""
+"""One ahead of all; so many tied ahead; each a record behind the one before; nobody ahead."""
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "limited-domain": {"rank": 1000},
