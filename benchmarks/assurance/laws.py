@@ -252,7 +252,7 @@ def _kinds(setting: Setting) -> Iterator[str]:
     if mechanism.growth is not None:
         yield "growth"
     if setting.width is not None:
-        yield "narrow"
+        yield "narrow window"
     if setting.sensitivity > 1:
         yield "sensitivity 2"
 
