@@ -62,8 +62,12 @@ class Case:
         return Laws(self.mechanism(factor), self.universe == "open", 1)
 
 
-ONE = {"epsilon": "1", "delta": "0.05"}
 SOME = (7, 5, 5, 3, 1, 1)
+GROUP = (18, 17, 17, 3)
+ONE = {"epsilon": "1", "delta": "0.05"}
+HALF = {"epsilon": "0.5", "delta": "0.05"}
+THREE = {"epsilon": "3", "delta": "0.05", "k": 3}
+PAPER = {"epsilon": "40", "delta": "0.5", "cap": 3}
 CASES = (
     Case("exponential", SOME, {"epsilon": "1"}, "closed"),
     Case("exponential", SOME, {"epsilon": "3", "k": 3}, "closed"),
@@ -72,18 +76,18 @@ CASES = (
     Case("max-of-laplaces", SOME, {"epsilon": "1"}, "closed"),
     Case("joint-exponential", SOME, {"epsilon": "1", "k": 1}, "closed"),
     Case("joint-exponential", SOME, {"epsilon": "3", "k": 3}, "closed"),
-    Case("large-margin", (14, 12, 2), {"epsilon": "40", "delta": "0.5", "cap": 3}),
-    Case("large-margin-truncated", (14, 12, 2), {"epsilon": "40", "delta": "0.5", "cap": 3}),
-    Case("sharp-margin", SOME, ONE),
-    Case("sharp-margin", (14, 12, 12, 3), {**ONE, "epsilon": "3", "k": 3}),
-    Case("nested-margin", SOME, ONE),
-    Case("set-margin", SOME, ONE),
+    Case("large-margin", (14, 12, 2), PAPER),
+    Case("large-margin-truncated", (14, 12, 2), PAPER),
+    Case("sharp-margin", (14, 13, 13, 3), ONE),
+    Case("sharp-margin", (10, 9, 9, 3), THREE),
+    Case("nested-margin", GROUP, ONE),
+    Case("set-margin", (14, 11, 11, 3), ONE),
     Case("set-margin", (9, 8, 8, 3, 1), {**ONE, "k": 3}),
     Case("limited-domain", SOME, {**ONE, "rank": 3}),
-    Case("limited-domain", (14, 12, 12, 3), {**ONE, "epsilon": "3", "k": 3, "rank": 4}),
+    Case("limited-domain", (14, 12, 12, 3), {**THREE, "rank": 4}),
     Case("stable-maximum", (7, 4, 1), ONE),
-    Case("gap-test", (6, 2, 1), {"epsilon": "0.5", "delta": "0.05"}),
-    Case("gap-test", (9, 8, 8, 3, 1), {"epsilon": "0.5", "delta": "0.05", "k": 3}),
+    Case("gap-test", (6, 2, 1), HALF),
+    Case("gap-test", (9, 8, 8, 3, 1), {**HALF, "k": 3}),
     Case("choosing", (12, 11, 9, 1), {**ONE, "growth": 2}),
 )
 

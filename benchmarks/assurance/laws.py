@@ -1,7 +1,7 @@
 """A search for neighbors on which a mechanism costs more than it says, with exact laws.
 
     ./dev python -m benchmarks.assurance.laws
-    ./dev python -m benchmarks.assurance.laws --only nested-margin
+    ./dev python -m benchmarks.assurance.laws --only large-margin --pairs 10000
 
 For each mechanism of the registry, settings are taken in random order (see settings.py). In each,
 some data sets are drawn at random, and from the worst of them a climb begins: a score is changed, a
@@ -201,7 +201,7 @@ class Search:
 def search(name: str, options: argparse.Namespace) -> Row:
     """All settings of a mechanism that there is time for, as one row."""
     began = time.process_time()
-    wanted, looks_each = (300, 10) if options.quick else (PAIRS, LOOKS)
+    wanted, looks_each = (300, 10) if options.quick else (options.pairs, LOOKS)
     pairs = looks = steps = tried = 0
     worst: tuple[Finding, Setting] | None = None
     by_kind: dict[str, float] = {}
@@ -265,6 +265,7 @@ def measure(options: argparse.Namespace) -> Iterator[dict[str, list[Row]]]:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", action="append", choices=MECHANISMS, help="this mechanism")
+    parser.add_argument("--pairs", type=int, default=PAIRS, help="ordered pairs of each, at least")
 
 
 if __name__ == "__main__":
