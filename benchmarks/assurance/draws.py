@@ -217,7 +217,7 @@ def test(case: Case, number: int) -> Row:
     )
     lower, higher = (p_value(found, chances(case, factor)) for factor in WRONG)
     law = chances(case)
-    row = {
+    row: Row = {
         "mechanism": case.name,
         "k": mechanism.k,
         "made": repr(mechanism),
@@ -243,11 +243,12 @@ def measure(options: argparse.Namespace) -> Iterator[dict[str, list[Row]]]:
     """A row for each case, stored as soon as it is there."""
     for case in CASES:
         if not options.only or case.name in options.only:
-            yield {"draws": [test(case, 20_000 if options.quick else case.draws)]}
+            yield {"draws": [test(case, 20_000 if options.quick else options.draws or case.draws)]}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", action="append", choices=MECHANISMS, help="this mechanism")
+    parser.add_argument("--draws", type=int, help="so many draws instead")
 
 
 if __name__ == "__main__":

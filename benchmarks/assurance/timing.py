@@ -142,7 +142,7 @@ def source_steps(source: str, near: int, folder: str, repeats: int) -> Iterator[
     """Whole selections: what one takes, and by how much memory grows."""
     import privmax
 
-    price = {"epsilon": 1, "delta": "1e-6", "mechanism": "nested-margin"}
+    price: dict[str, Any] = {"epsilon": 1, "delta": "1e-6", "mechanism": "nested-margin"}
     if source == "memory":
         scores = scores_of(near)
         call: Callable[[], object] = lambda: privmax.select(scores, **price)  # noqa: E731
