@@ -206,6 +206,7 @@ FORMATS: dict[str, Callable[[Any], str]] = {
         name, name
     ),
     "outcome": _outcome,
+    "pair": lambda pair: " and ".join(", ".join(map(str, scores)) for scores in pair),
     "accuracy": _accuracy,
     "both": _both,
     "answered": _answered,
@@ -298,11 +299,20 @@ def _gpu(result: Row) -> Iterator[Row]:
         yield {**row, "int8": row.get("of", {}).get("int8")}
 
 
+def _kinds(result: Row) -> Iterator[Row]:
+    """The worst of each mechanism, by what was varied, in one order."""
+    order = ("closed", "open", "add-remove", "replace", "k = 1", "k = 2", "k = 3", "growth")
+    for kind in (*order, "narrow window", "sensitivity 2"):
+        for row in result["mechanisms"]:
+            yield {**row, "kind": kind, "worst": row["by_kind"].get(kind)}
+
+
 ROWS: dict[str, Callable[[Row], Iterable[Row]]] = {
     "the runs": _runs,
     "calls in turn": _paired,
     "most of any job": _most,
     "prices": _prices,
+    "kinds of settings": _kinds,
     "accuracies": _accuracies,
     "additive learners": _additive,
     "card": _gpu,

@@ -41,7 +41,7 @@ LAYERS = (
         "values",
         "exact numbers, labels, and values made of them; how code is compiled",
         "errors retries resources numbers parameters privacy labels universe encoding display "
-        "kernels",
+        "kernels padding",
     ),
     ("noise", "exact randomness", "noise testing"),
     (
