@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any
 
 from privmax.testers.claims import Claim
@@ -131,6 +131,7 @@ def views(left: Sequence[Hashable], right: Sequence[Hashable]) -> dict[str, View
         for bins in (COARSE, FINE):
             found[f"outcome, its numbers in {bins} bins"] = _Binned(outcomes, bins)
         found["outcome without its numbers"] = _shape
+        found["length and numbers"] = _Digest(outcomes)
     if any(isinstance(value, tuple) and value for value in outcomes):
         found["how many of each"] = _tally
         found["odds of its parts"] = _Odds(left, right)
@@ -210,6 +211,8 @@ def _wants_bins(numbers: Sequence[Any]) -> bool:
 
 def _quantiles(numbers: Iterable[Any], bins: int) -> list[Any]:
     ordered = sorted(numbers)
+    if not ordered:
+        return []
     return sorted({ordered[len(ordered) * cut // bins] for cut in range(1, bins)})
 
 
@@ -283,6 +286,23 @@ def _tally(value: Hashable) -> Hashable:
     if not isinstance(value, tuple):
         return _shape(value)
     return tuple(sorted(Counter(map(_shape, value)).items(), key=repr))
+
+
+class _Digest:
+    """Lists by how long they are, and by their numbers wherever they stand, in a few bins."""
+
+    def __init__(self, outcomes: Sequence[Hashable]) -> None:
+        self._cuts = _quantiles(chain.from_iterable(map(_floats, outcomes)), 2 * COARSE)
+
+    def __call__(self, value: Any) -> Hashable:
+        size = len(value) if isinstance(value, tuple) else 1
+        return (size, *sorted((_interval(one, self._cuts) for one in _floats(value)), key=repr))
+
+
+def _floats(value: Hashable) -> list[float]:
+    if isinstance(value, tuple):
+        return [one for part in value for one in _floats(part)]
+    return [value] if isinstance(value, float) and value == value else []
 
 
 class _Odds:
