@@ -28,7 +28,7 @@ FINE, COARSE = 32, 4
 MANY = 64
 """Whole numbers with more values than this are put into bins, too."""
 
-_FEWEST = 5
+_FEWEST = 2
 """Hits below which an event is not worth a test."""
 
 _LONGEST = 200

@@ -37,8 +37,10 @@ _RECENT = 20_000
 """Samples of each data set that are looked at to choose an event: the newest."""
 
 _PAIRS_KEPT = 4
-"""Pairs that are explored further after the first round: those that promise most. Each round halves
-them."""
+"""Pairs that are explored further after the first round: those that promise most."""
+
+_SETTLED = 3
+"""After so many rounds, each round halves the pairs that are kept."""
 
 
 @dataclass(frozen=True)
@@ -213,7 +215,8 @@ class _Search:
             return False
         options.sort(key=lambda option: -option[0].promise)
         order = list(dict.fromkeys(place for _, place in options))
-        self._kept = order[: max(1, min(_PAIRS_KEPT, len(self._kept) // 2))]
+        fewer = len(self._kept) // 2 if turn > _SETTLED else len(self._kept)
+        self._kept = order[: max(1, min(_PAIRS_KEPT, fewer))]
         (best, place), turned = options[0], options[0][0].turned
         chosen = [one for one, at in options if at == place and one.turned == best.turned]
         pair = self._pairs[place][::-1] if turned else self._pairs[place]

@@ -25,7 +25,7 @@ from privmax.mechanisms.nested_margin import NestedMargin
 from privmax.mechanisms.permute_and_flip import PermuteAndFlip
 from privmax.mechanisms.stable_maximum import StableMaximum
 from privmax.noise.coins import Coins
-from privmax.privacy import Privacy
+from privmax.privacy import REPLACE, Privacy
 from privmax.profile import Profile, Window
 from privmax.testers.claims import Claim
 from privmax.testers.packages.ours import draw_place, seeded, subject_of, walked
@@ -241,6 +241,7 @@ def _mutants() -> list[Subject]:
         subject_of(name, mechanism, package=PACKAGE, source="tests/exact")
         for name, mechanism in others.items()
     ]
+    found.append(_concentrated())
     observed = partial(_observed, Exponential(epsilon=1))
     found.append(
         Subject(
@@ -254,6 +255,19 @@ def _mutants() -> list[Subject]:
         )
     )
     return found
+
+
+def _concentrated() -> Subject:
+    """Permute-and-flip at the ρ of the exponential mechanism, ε²/8: it needs up to ε²/2."""
+    mechanism = PermuteAndFlip(epsilon=2, neighbors=REPLACE)
+    return Subject(
+        PACKAGE,
+        "privmax PermuteAndFlip: rho of the exponential mechanism",
+        Claim.of(rho="0.5"),
+        neighbors([(0, 0), (1, 1, 1, 1)], monotone=False),
+        seeded(partial(draw_place, mechanism, True)),
+        source="as github.com/opendp/opendp/issues/2911 describes a noisy maximum",
+    )
 
 
 def _observed(mechanism: Exponential, scores: Vector, coins: Coins) -> object:

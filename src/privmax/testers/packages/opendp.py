@@ -18,7 +18,7 @@ PACKAGE = "opendp"
 ISSUES = "github.com/opendp/opendp/issues"
 
 NUMBERS: list[Pair] = [(0, 1), (3, 4)]
-SCORES = [(1, 1, 1, 1), (0, 0), (3, 1, 0, 0)]
+SCORES = [(0, 0), (1, 1, 1, 1)]
 
 
 def subjects() -> list[Subject]:
