@@ -28,7 +28,7 @@ S, E = TypeVar("S"), TypeVar("E", bound=BaseException)
 _Course = tuple[Fraction, S]
 """How likely a longer script is, given the one that it extends; and that script."""
 
-RUNS = 400
+RUNS = 200
 """How often a mechanism is run on each data set."""
 
 _WIDEST = 10
