@@ -11,7 +11,9 @@ bound, is a lower bound on the hockey-stick divergence.
 from __future__ import annotations
 
 import argparse
+import json
 import math
+import subprocess
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -27,6 +29,9 @@ from privmax.testing import SeededCoins
 MOST = 100_000
 """Runs after which a tester gives up."""
 
+LONGER = {"sparse vector: releases the answer it compared": 400_000}
+"""Subjects that are given more."""
+
 FIRST = 4_000
 """Runs in the first attempt of the baseline; each attempt makes twice as many as the one before."""
 
@@ -37,6 +42,8 @@ CONFIDENCE = 0.99
 OPEN_ISSUE = "/2922"
 """Subjects with this issue of their package are run up to MOST times."""
 
+OLDER = ("laplace_threshold", "noisy_max, zCDP")
+KEYS = ("package", "version", "subject")
 PACKAGES = ("opendp", "diffprivlib")
 
 
@@ -46,23 +53,25 @@ def detection(options: argparse.Namespace) -> Iterator[Rows]:
         if options.quick and "upside" not in subject.name:
             continue
         note(f"audits: {subject.name}")
+        most = LONGER.get(subject.name, MOST)
         found = audit_subject(
-            subject, samples=MOST, enumerated=False, coins=SeededCoins(subject.name)
+            subject, samples=most, enumerated=False, coins=SeededCoins(subject.name)
         ).finding
         assert found is not None
         listed = subject.enumerate is not None
         ours = found.samples if found.broken else None
-        rival = None if subject.claim.epsilon is None else baseline(subject, SeededCoins("rival"))
+        compared = subject.claim.epsilon is not None
+        rival = baseline(subject, most, SeededCoins("rival")) if compared else None
         row: Row = {"subject": subject.name, "claim": repr(subject.claim), "enumerated": listed}
-        row |= {"ours": ours, "baseline": rival, "most": MOST, "source": subject.source}
-        row["compared"] = subject.claim.epsilon is not None
+        row |= {"ours": ours, "baseline": rival, "most": most, "source": subject.source}
+        row["compared"] = compared
         yield {"detection": [row]}
 
 
-def baseline(subject: Subject, coins: SeededCoins) -> int | None:
+def baseline(subject: Subject, most: int, coins: SeededCoins) -> int | None:
     """Runs until a classifier has told a pair apart; None: it has not."""
     spent, size, attempt = 0, FIRST, 1
-    while spent + size <= MOST:
+    while spent + size <= most:
         failure = (1 - CONFIDENCE) / (attempt * (attempt + 1)) / TRIALS
         for _ in range(TRIALS):
             pair = subject.pairs[coins.bits(16) % len(subject.pairs)]
@@ -152,16 +161,40 @@ def packages(options: argparse.Namespace) -> Iterator[Rows]:
             yield {"packages": [row]}
 
 
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--samples", type=int, default=6_000, help="runs of each subject of a package"
+    )
+    parser.add_argument(
+        "--python", action="append", help="one that has privmax and an older OpenDP; for versions"
+    )
+
+
+def versions(options: argparse.Namespace) -> Iterator[Rows]:
+    """What is found by other Pythons, which have privmax and another version of a package."""
+    for python in options.python or ():
+        line = [python, "-m", "privmax", "audit", "--of", "opendp", "--json", "--only"]
+        for only in OLDER:
+            note(f"audits: {only}")
+            done = subprocess.run([*line, only], capture_output=True, text=True, check=False)
+            for found in json.loads(done.stdout)["subjects"]:
+                sampled = found["sampled"]
+                row: Row = {key: found[key] for key in ("package", "version", "subject", "source")}
+                name = "epsilon" if found["claim"]["rho"] is None else "rho"
+                row["claim"] = f"{name} {found['claim'][name]}, delta {found['claim']['delta']}"
+                row["verdict"] = "broken" if found["broken"] else "not broken"
+                row |= {"needs": sampled["needs"], "runs": sampled["samples"], "exactly": None}
+                yield {"versions": [row]}
+
+
 if __name__ == "__main__":
     Benchmark(
         "audits",
         "quality.audits",
-        {"detection": detection, "packages": packages},
+        {"detection": detection, "packages": packages, "versions": versions},
         packages=("privmax", "opendp", "diffprivlib", "scikit-learn"),
         settings={"most": MOST, "confidence": CONFIDENCE},
-        keys={"detection": ("subject",), "packages": ("package", "version", "subject")},
+        keys={"detection": ("subject",), "packages": KEYS, "versions": KEYS},
         compare=True,
-        arguments=lambda parser: parser.add_argument(
-            "--samples", type=int, default=6_000, help="runs of each subject of a package"
-        ),
+        arguments=arguments,
     ).main()

@@ -1,7 +1,7 @@
 """Exact tests of a claim: run a mechanism on every course its randomness can take.
 
-No law is used. A mechanism that takes its bits from `Coins` is run on every script of coins
-(as the coin walks of the tests do). One that calls `random()` on a generator is given uniform reals of which
+No law is used. A mechanism that takes its bits from `Coins` is run on scripts of coins, as the coin
+walks of the tests do. One that calls `random()` on a generator is given uniform reals of which
 nothing is decided yet: each comparison with a number splits the interval in which the real lies,
 and both parts are followed, each with its exact probability. What is not finished at the end bounds
 how far the probabilities found can be from the truth.
@@ -24,7 +24,8 @@ from privmax.testers.claims import Claim
 from privmax.testers.events import plain_outcome
 from privmax.testing import OutOfCoinsError, ScriptedCoins
 
-S, E = TypeVar("S"), TypeVar("E", bound=BaseException)
+S = TypeVar("S")
+E = TypeVar("E", bound=BaseException)
 _Course = tuple[Fraction, S]
 """How likely a longer script is, given the one that it extends; and that script."""
 
@@ -118,9 +119,12 @@ def walk_uniforms(draw: Callable[[Uniforms], Any], *, runs: int = RUNS) -> Brack
         return plain_outcome(draw(Uniforms(script)))
 
     def extend(script: tuple[bool, ...], stop: Undecided) -> list[_Course[tuple[bool, ...]]]:
+        if stop.chance is None:
+            return []
         return [(stop.chance, (*script, True)), (1 - stop.chance, (*script, False))]
 
-    return _walk(follow, (), Undecided, extend, runs)
+    start: tuple[bool, ...] = ()
+    return _walk(follow, start, Undecided, extend, runs)
 
 
 def _walk(
@@ -151,10 +155,12 @@ def _walk(
     return Bracket(finished, given_up - sum((mass for mass, _, _ in heap), Fraction(0)))
 
 
-class Undecided(BaseException):  # noqa: N818  # nobody catches it by mistake
-    """A comparison that the script does not answer; True has this chance."""
+class Undecided(BaseException):  # nobody catches it by mistake
+    """A comparison that the script does not answer; True has this chance. None: what is asked for
+    is no comparison, and the course is given up.
+    """
 
-    def __init__(self, chance: Fraction) -> None:
+    def __init__(self, chance: Fraction | None) -> None:
         self.chance = chance
 
 
@@ -199,7 +205,7 @@ class Real:
 
     def _below(self, bound: Any) -> Any:
         """Whether it is below a number; at a number itself it lies with probability 0."""
-        if hasattr(bound, "tolist") and getattr(bound, "shape", ()):
+        if hasattr(bound, "tolist") and getattr(bound, "shape", None):
             import numpy as np
 
             return np.array([self._below(one) for one in bound.tolist()])
@@ -241,6 +247,11 @@ class Real:
     def __sub__(self, term: float) -> Real:
         return self + -term
 
+    def __abs__(self) -> float:
+        raise Undecided(None)
+
+    __float__ = __abs__
+
     def __int__(self) -> int:
         """Rounded down; for numbers from 0."""
         value = 0
@@ -270,7 +281,10 @@ def compare_brackets(left: Bracket, right: Bracket, claim: Claim, *, runs: int =
         low = Fraction(math.nextafter(float(factor.lower()), 0.0))
         high = Fraction(math.nextafter(float(factor.upper()), math.inf))
     gains = [
-        (chance - low * right.finished.get(outcome, 0), chance - high * right.finished.get(outcome, 0))
+        (
+            chance - low * right.finished.get(outcome, 0),
+            chance - high * right.finished.get(outcome, 0),
+        )
         for outcome, chance in left.finished.items()
     ]
     most = sum((gain for gain, _ in gains if gain > 0), Fraction(0)) + left.unfinished

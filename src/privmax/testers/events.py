@@ -184,7 +184,8 @@ def _promise(hits: Sequence[int], trials: Sequence[int], claim: Claim) -> float:
     """How many standard errors the event seems to be beyond the claim."""
     p, q = ((hit + 0.5) / (trial + 1) for hit, trial in zip(hits, trials, strict=True))
     errors = [
-        math.sqrt(chance * (1 - chance) / trial) for chance, trial in zip((p, q), trials, strict=True)
+        math.sqrt(chance * (1 - chance) / trial)
+        for chance, trial in zip((p, q), trials, strict=True)
     ]
     if claim.epsilon is not None:
         spread = math.hypot(errors[0], math.exp(claim.epsilon) * errors[1])
@@ -313,7 +314,9 @@ class _Odds:
 
     def __init__(self, left: Sequence[Hashable], right: Sequence[Hashable]) -> None:
         self._binned = _Binned([*left, *right], COARSE)
-        counts = [Counter(part for value in side for part in self._parts(value)) for side in (left, right)]
+        counts = [
+            Counter(part for value in side for part in self._parts(value)) for side in (left, right)
+        ]
         self._odds = {
             part: math.log((counts[0][part] + 1) / (counts[1][part] + 1))
             for part in counts[0].keys() | counts[1].keys()

@@ -195,10 +195,11 @@ class _Search:
 
     def _explore(self, place: int, size: int) -> None:
         for data, seen in zip(self._pairs[place], self._seen[place], strict=True):
-            seen += self._draw(data, size)
+            seen.extend(self._draw(data, size))
 
-    def _recent(self, place: int) -> list[list[Hashable]]:
-        return [seen[-_RECENT:] for seen in self._seen[place]]
+    def _recent(self, place: int) -> tuple[list[Hashable], list[Hashable]]:
+        left, right = self._seen[place]
+        return left[-_RECENT:], right[-_RECENT:]
 
     def _draw(self, data: Any, size: int) -> list[Hashable]:
         self._drawn += size
@@ -240,5 +241,5 @@ class _Search:
                 )
         fresh = (there, here) if turned else (here, there)
         for seen, new in zip(self._seen[place], fresh, strict=True):
-            seen += new
+            seen.extend(new)
         return self._best is not None and self._best.broken

@@ -77,9 +77,7 @@ def _numbers(mechanisms: Any) -> Iterator[Subject]:
 def _categories(mechanisms: Any) -> Iterator[Subject]:
     binary = mechanisms.Binary(epsilon=1, value0="a", value1="b")
     listed = partial(_enumerated, binary)
-    yield Subject(
-        PACKAGE, "Binary", Claim.of(epsilon=1), [("a", "b")], _randomise(binary), listed
-    )
+    yield Subject(PACKAGE, "Binary", Claim.of(epsilon=1), [("a", "b")], _randomise(binary), listed)
     likes = [["a", "b", 1], ["a", "c", 2], ["b", "c", 2]]
     several = mechanisms.ExponentialCategorical(epsilon=1, utility_list=likes)
     yield Subject(

@@ -25,6 +25,7 @@ from privmax.mechanisms.nested_margin import NestedMargin
 from privmax.mechanisms.permute_and_flip import PermuteAndFlip
 from privmax.mechanisms.stable_maximum import StableMaximum
 from privmax.noise.coins import Coins
+from privmax.numbers import exact
 from privmax.privacy import REPLACE, Privacy
 from privmax.profile import Profile, Window
 from privmax.testers.claims import Claim
@@ -183,14 +184,14 @@ class _Halved(PermuteAndFlip):
     """Claims half of what it costs."""
 
     def privacy(self) -> Privacy:
-        return Privacy(self.epsilon / 2)
+        return Privacy(exact("epsilon", self.epsilon) / 2)
 
 
 class _Doubled(Exponential):
     """Claims half of what it costs."""
 
     def privacy(self) -> Privacy:
-        return Privacy(self.epsilon / 2)
+        return Privacy(exact("epsilon", self.epsilon) / 2)
 
 
 class _NoRoom(Choosing):
@@ -210,8 +211,8 @@ class _OneStepMore(GapTest):
 
 def _mutants() -> list[Subject]:
     """Mechanisms of privmax with one mistake, found by their draws alone."""
-    pure = {"epsilon": 1}
-    paid = {"epsilon": 1, "delta": "0.01"}
+    pure: dict[str, Any] = {"epsilon": 1}
+    paid: dict[str, Any] = {"epsilon": 1, "delta": "0.01"}
     one_way = [
         Exponential(**pure),
         PermuteAndFlip(**pure),

@@ -39,6 +39,7 @@ CLOSED = [(1, 1, 1, 1), (3, 1, 0, 0)]
 OPEN = [(1, 0, 0, 0), (4, 4, 0, 0), (8, 2, 2, 2)]
 """Scores to start from; in an open universe nobody has seen those at 0."""
 
+
 def subjects() -> list[Subject]:
     """Every mechanism of the registry, at its own cost."""
     return [subject_of(name, _make(name)) for name in MECHANISMS]
@@ -105,9 +106,7 @@ def draw_place(mechanism: Mechanism, closed: bool, scores: Vector, coins: Coins)
 
 
 def _place(scores: Sequence[int], score: int, index: int, below: bool) -> int:
-    equal = [
-        place for place, own in enumerate(scores) if own == score or (below and own < score)
-    ]
+    equal = [place for place, own in enumerate(scores) if own == score or (below and own < score)]
     return equal[index]
 
 

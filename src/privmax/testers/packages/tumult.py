@@ -5,6 +5,7 @@ Each is claimed to cost what its own privacy function says of neighbors at dista
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from privmax.testers.claims import Claim
@@ -16,11 +17,12 @@ PACKAGE = "tmlt.core"
 def subjects() -> list[Subject]:
     """All that the installed version has."""
     import numpy as np
-    from tmlt.core.domains.numpy_domains import NumpyFloatDomain
-    from tmlt.core.measurements import noise_mechanisms as noises
 
-    made = {
-        "AddLaplaceNoise": (noises.AddLaplaceNoise(NumpyFloatDomain(), 1), np.float64, False),
+    domains = import_module("tmlt.core.domains.numpy_domains")
+    noises = import_module("tmlt.core.measurements.noise_mechanisms")
+    real = domains.NumpyFloatDomain()
+    made: dict[str, tuple[Any, Any, bool]] = {
+        "AddLaplaceNoise": (noises.AddLaplaceNoise(real, 1), np.float64, False),
         "AddGeometricNoise": (noises.AddGeometricNoise(1), np.int64, False),
         "AddDiscreteGaussianNoise": (noises.AddDiscreteGaussianNoise(1), np.int64, True),
     }
