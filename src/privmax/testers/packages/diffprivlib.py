@@ -6,12 +6,13 @@ so mechanisms that only compare uniform numbers are also enumerated.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 from privmax.testers.claims import Claim
-from privmax.testers.enumeration import Bracket, walk_uniforms
+from privmax.testers.enumeration import Bracket, Uniforms, walk_uniforms
 from privmax.testers.patterns import Vector, neighbors
 from privmax.testers.search import Pair
 from privmax.testers.subjects import Subject
@@ -94,7 +95,18 @@ def _enumerated(mechanism: Any, data: Any) -> Bracket:
     return walk_uniforms(partial(_scripted, mechanism, data))
 
 
-def _scripted(mechanism: Any, data: Any, uniforms: Any) -> Any:
+def _scripted(mechanism: Any, data: Any, uniforms: Uniforms) -> Any:
     """Draw with a generator that follows a script."""
-    mechanism._rng = uniforms
+    mechanism._rng = _Generator(uniforms)
     return mechanism.randomise(data)
+
+
+class _Generator(secrets.SystemRandom):
+    """Uniform reals of a script, as the kind of generator that diffprivlib takes."""
+
+    def __init__(self, uniforms: Uniforms) -> None:
+        super().__init__()
+        self._uniforms = uniforms
+
+    def random(self) -> Any:
+        return self._uniforms.random()
