@@ -22,6 +22,9 @@ PACKAGE = "diffprivlib"
 EXACT: dict[str, Any] = {"epsilon": 1.0, "sensitivity": 1}
 DELTA = 0.05
 BOUNDS = {"lower": 0, "upper": 4}
+RUNS = 2000
+"""Courses that are followed: they are quick."""
+
 PAIRS: list[Pair] = [(0, 1), (2, 3)]
 
 
@@ -42,7 +45,9 @@ def _selections(mechanisms: Any) -> Iterator[Subject]:
                 return int(make(utility=list(scores), random_state=None).randomise())
 
             def listed(scores: Vector, make: Any = make) -> Bracket:
-                return walk_uniforms(partial(_scripted, make(utility=list(scores)), None))
+                return walk_uniforms(
+                    partial(_scripted, make(utility=list(scores)), None), runs=RUNS
+                )
 
             pairs = list(neighbors(starts, monotone=monotone))
             title = f"{name}{', monotonic' * monotone}"
@@ -92,13 +97,14 @@ def _randomise(mechanism: Any) -> Callable[[Any, int], Any]:
 
 
 def _enumerated(mechanism: Any, data: Any) -> Bracket:
-    return walk_uniforms(partial(_scripted, mechanism, data))
+    return walk_uniforms(partial(_scripted, mechanism, data), runs=RUNS)
 
 
 def _scripted(mechanism: Any, data: Any, uniforms: Uniforms) -> Any:
     """Draw with a generator that follows a script."""
-    mechanism._rng = _Generator(uniforms)
-    return mechanism.randomise(data)
+    scripted = mechanism.copy()  # it is sampled, too, with the generator that it has
+    scripted._rng = _Generator(uniforms)
+    return scripted.randomise(data)
 
 
 class _Generator(secrets.SystemRandom):
