@@ -22,8 +22,8 @@ PACKAGE = "diffprivlib"
 EXACT: dict[str, Any] = {"epsilon": 1.0, "sensitivity": 1}
 DELTA = 0.05
 BOUNDS = {"lower": 0, "upper": 4}
-RUNS = 2000
-"""Courses that are followed: they are quick."""
+RUNS = 400
+"""Courses that are followed on each data set."""
 
 PAIRS: list[Pair] = [(0, 1), (2, 3)]
 
