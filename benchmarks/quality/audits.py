@@ -29,9 +29,6 @@ from privmax.testing import SeededCoins
 MOST = 100_000
 """Runs after which a tester gives up."""
 
-LONGER = {"sparse vector: releases the answer it compared": 400_000}
-"""Subjects that are given more."""
-
 FIRST = 4_000
 """Runs in the first attempt of the baseline; each attempt makes twice as many as the one before."""
 
@@ -53,17 +50,16 @@ def detection(options: argparse.Namespace) -> Iterator[Rows]:
         if options.quick and "upside" not in subject.name:
             continue
         note(f"audits: {subject.name}")
-        most = LONGER.get(subject.name, MOST)
         found = audit_subject(
-            subject, samples=most, enumerated=False, coins=SeededCoins(subject.name)
+            subject, samples=MOST, enumerated=False, coins=SeededCoins(subject.name)
         ).finding
         assert found is not None
         listed = subject.enumerate is not None
         ours = found.samples if found.broken else None
         compared = subject.claim.epsilon is not None
-        rival = baseline(subject, most, SeededCoins("rival")) if compared else None
+        rival = baseline(subject, MOST, SeededCoins("rival")) if compared else None
         row: Row = {"subject": subject.name, "claim": repr(subject.claim), "enumerated": listed}
-        row |= {"ours": ours, "baseline": rival, "most": most, "source": subject.source}
+        row |= {"ours": ours, "baseline": rival, "most": MOST, "source": subject.source}
         row["compared"] = compared
         yield {"detection": [row]}
 
