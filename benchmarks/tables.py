@@ -180,7 +180,26 @@ def _size(size: int) -> str:
     return f"{size:,}" if size < 10_000 else f"{size / 10**power:.1f}·10^{power}"
 
 
+def _until(row: Row, who: str) -> str:
+    """Runs until a mistake was found, or how many were not enough."""
+    if who == "baseline" and not row["compared"]:
+        return NOTHING
+    return f"{row[who]:,}" if row[who] is not None else f"more than {row['most']:,}"
+
+
+def _needed(row: Row) -> str:
+    """What a subject needs at least, by enumeration or by samples."""
+    if row["exactly"] is not None and (row["verdict"] == "broken" or row["needs"] is None):
+        return f"δ {row['exactly'][0]:.3g} to {row['exactly'][1]:.3g}"
+    return f"{'ρ' if row['claim'].startswith('rho') else 'ε'} {row['needs']:.2f}"
+
+
 FORMATS: dict[str, Callable[[Any], str]] = {
+    "ours": lambda row: _until(row, "ours"),
+    "baseline": lambda row: _until(row, "baseline"),
+    "needed": _needed,
+    "drawn": lambda row: NOTHING if row["runs"] is None else f"{row['runs']:,}",
+    "exactly": lambda row: "yes" if row["enumerated"] else NOTHING,
     "time": _time,
     "bytes": _bytes,
     "figures": _figures,

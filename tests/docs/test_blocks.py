@@ -77,6 +77,10 @@ RUN_BY = {
     ],
     ("docs/samples.md", "console"): [SAMPLES],
     ("docs/planning.md", "console"): [SAMPLES],
+    ("docs/audit-peers.md", "console"): [
+        "tests/cli/test_audit.py::test_the_page_shows_what_the_command_prints"
+    ],
+    ("docs/audit-peers.md", "sh"): [BENCHMARKS],
     ("docs/tutorial.md", "python"): [TUTORIAL],
     ("docs/tutorial.md", "console"): [TUTORIAL],
     ("docs/epsilon.md", "python"): [WALK],

@@ -53,7 +53,7 @@ LAYERS = (
     (
         "release",
         "the one pipeline, and the doors to it",
-        "release rounds selection advice auditing planning",
+        "release rounds selection advice auditing testers planning",
     ),
     ("rooms", "itemsets, learning and studies", "itemsets learning markers"),
     ("pages", "what is shown", "plots report demo"),
