@@ -13,6 +13,7 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -25,27 +26,26 @@ LONGEST = {"parser": 1500, "reader": 120, "engine": 120}
 """Seconds that a target may take."""
 
 
-def names(group: str) -> list[str]:
-    """The targets of a group."""
-    command = [sys.executable, "tools/fuzz.py", "--list", "--group", group]
-    listed = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
-    return [line[:16].strip() for line in listed.stdout.splitlines()]
-
-
 def measure(group: str, options: argparse.Namespace) -> Iterator[Rows]:
-    for name in names(group):
-        if options.target and name not in options.target:
-            continue
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "result.json"
-            runs = QUICK if options.quick else RUNS
-            command = [sys.executable, "tools/fuzz.py", name, "--runs", str(runs)]
-            command += ["--seconds", str(LONGEST[group]), "--json", str(file)]
-            subprocess.run(command, cwd=ROOT, check=False)
-            (row,) = json.loads(file.read_text(encoding="utf-8"))
-        found = row.pop("findings")
-        told = "; ".join(f"{one['error']} in {one['place']}" for one in found)
-        yield {"targets": [{**row, "found": len(found), "bugs": told}]}
+    """Run the targets of a group one after the other; give each row when it is there."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "results.json"
+        command = [sys.executable, "tools/fuzz.py", *(options.target or ()), "--group", group]
+        command += ["--runs", str(QUICK if options.quick else RUNS), "--json", str(file)]
+        command += ["--seconds", str(LONGEST[group])]
+        seen = 0
+        with subprocess.Popen(command, cwd=ROOT) as process:
+            while True:
+                ended = process.poll() is not None
+                results = json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
+                for row in results[seen:]:
+                    found = row.pop("findings")
+                    told = "; ".join(f"{one['error']} in {one['place']}" for one in found)
+                    yield {"targets": [{**row, "found": len(found), "bugs": told}]}
+                seen = len(results)
+                if ended:
+                    return
+                time.sleep(1)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

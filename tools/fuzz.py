@@ -63,7 +63,9 @@ def main() -> None:
     for target in chosen:
         results.append(campaign(atheris, target, options))
         if options.json is not None:
-            options.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+            unfinished = options.json.with_name(f"{options.json.name}.unfinished")
+            unfinished.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+            unfinished.replace(options.json)
     raise SystemExit(any(result["findings"] for result in results))
 
 

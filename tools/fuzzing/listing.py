@@ -6,7 +6,7 @@ from importlib import import_module
 
 from fuzzing.judging import Target
 
-MODULES = ("parsers", "files")
+MODULES = ("parsers", "files", "releases")
 """Modules of this package that hold targets, in the order in which they are listed."""
 
 
