@@ -44,23 +44,19 @@ def main() -> None:
     told = contextlib.redirect_stderr(io.StringIO())  # it names every module it instruments
     instrumented = atheris.instrument_imports(include=["privmax"], enable_loader_override=False)
     with told, instrumented:
-        found = import_module("fuzzing.listing").targets()
-        for name in {need for one in found.values() for need in one.needs}:
+        groups = [] if options.group is None else [[options.group]]
+        found = import_module("fuzzing.listing").targets(*groups)
+        wanted = [one for one in found.values() if one.name in options.targets or not options.targets]
+        for name in {need for one in wanted for need in one.needs}:
             import_module(name)
     unknown = [name for name in options.targets if name not in found]
     if unknown:
         raise SystemExit(f"no such target: {', '.join(unknown)}; --list names them")
-    chosen = [
-        one
-        for one in found.values()
-        if (not options.targets or one.name in options.targets)
-        and (options.group is None or one.group == options.group)
-    ]
     if options.list:
-        print("\n".join(f"{one.name:16} {one.group:8} {one.entry}" for one in chosen))
+        print("\n".join(f"{one.name:16} {one.group:8} {one.entry}" for one in wanted))
         return
     results = []
-    for target in chosen:
+    for target in wanted:
         results.append(campaign(atheris, target, options))
         if options.json is not None:
             unfinished = options.json.with_name(f"{options.json.name}.unfinished")
@@ -74,7 +70,8 @@ def read_options() -> argparse.Namespace:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("targets", nargs="*", metavar="TARGET", help="by default all")
     parser.add_argument("--list", action="store_true", help="list the targets")
-    parser.add_argument("--group", help="only targets of this group")
+    groups = ["parser", "reader", "engine"]
+    parser.add_argument("--group", choices=groups, help="only targets of this group")
     parser.add_argument("--runs", type=int, help="executions of each target")
     parser.add_argument("--seconds", type=float, help="time of each target (default: 10)")
     parser.add_argument("--seed", type=int, default=1, help="of the fuzzer's own choices")
