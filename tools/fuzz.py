@@ -75,6 +75,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, help="executions of each target")
     parser.add_argument("--seconds", type=float, help="time of each target (default: 10)")
     parser.add_argument("--seed", type=int, default=1, help="of the fuzzer's own choices")
+    parser.add_argument("--corpus", type=Path, help="keep inputs that reach something new here")
     parser.add_argument("--json", type=Path, help="write what was found here")
     options = parser.parse_args()
     if options.runs is None and options.seconds is None:
@@ -132,8 +133,8 @@ def _fuzz(atheris: Any, target: Any, options: argparse.Namespace, folder: Path) 
     files = folder / "files"
     files.mkdir()
     drawing.use(files)
-    corpus = folder / "corpus"
-    corpus.mkdir()
+    corpus = folder / "corpus" if options.corpus is None else options.corpus / target.name
+    corpus.mkdir(parents=True, exist_ok=True)
     for number, seed in enumerate(target.seeds):
         (corpus / f"seed-{number}").write_bytes(seed)
     log = os.open(folder / "log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
