@@ -390,7 +390,7 @@ TARGETS = (
         READER,
         "the file of a ledger",
         open_ledger,
-        seeds=[b"\x02\x00\x10\x00\x00\x02xx", b"\x01\x00\x10\x20\x00\x02xx\x00\x30", b"\x00SQLite"],
+        seeds=[b"\x02", b"\x02\x00\x10\x00\x00\x02xx", b"\x01\x00\x10\x20\x00\x02xx\x00\x30", b"\x00SQLite"],
         words=[b"SQLite format 3\x00"],
         longest=96,
         needs=["privmax.ledger.sqlite", "privmax.ledger.payment"],
