@@ -46,7 +46,9 @@ def main() -> None:
     with told, instrumented:
         groups = [] if options.group is None else [[options.group]]
         found = import_module("fuzzing.listing").targets(*groups)
-        wanted = [one for one in found.values() if one.name in options.targets or not options.targets]
+        wanted = [
+            one for one in found.values() if one.name in options.targets or not options.targets
+        ]
         for name in {need for one in wanted for need in one.needs}:
             import_module(name)
     unknown = [name for name in options.targets if name not in found]
@@ -113,17 +115,20 @@ def campaign(atheris: Any, target: Any, options: argparse.Namespace) -> dict[str
         "features": int(stats[-1][2]),
         "corpus": int(stats[-1][3]),
         "seconds": round(time.monotonic() - wall, 1),
-        "processor": round(
-            ended.ru_utime + ended.ru_stime - began.ru_utime - began.ru_stime, 1
-        ),
+        "processor": round(ended.ru_utime + ended.ru_stime - began.ru_utime - began.ru_stime, 1),
         "findings": findings,
     }
-    told = "{target:16} {executions:9,} executions in {seconds:.0f} s ({processor:.0f} s of the " \
+    told = (
+        "{target:16} {executions:9,} executions in {seconds:.0f} s ({processor:.0f} s of the "
         "processor), {features} features"
+    )
     print(told.format(**result), flush=True)
     for finding in findings:
-        print(f"  BUG {finding['error']} at {finding['place']}, {finding['times']} times: "
-              f"{finding['told']}\n      input {finding['input']}", flush=True)
+        print(
+            f"  BUG {finding['error']} at {finding['place']}, {finding['times']} times: "
+            f"{finding['told']}\n      input {finding['input']}",
+            flush=True,
+        )
     return result
 
 

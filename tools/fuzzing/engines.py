@@ -199,7 +199,9 @@ TARGETS = (
         ENGINE,
         "`select` on damaged Parquet and SQLite files",
         count_damaged,
-        seeds=[bytes([kind, 1, place, 0, 2, 255, 255, 1]) for kind in range(3) for place in (4, 90)],
+        seeds=[
+            bytes([kind, 1, place, 0, 2, 255, 255, 1]) for kind in range(3) for place in (4, 90)
+        ],
         longest=64,
         needs=_ENGINE,
     ),

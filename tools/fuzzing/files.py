@@ -138,7 +138,7 @@ TARGETS = (
         "baskets, CSV: wide, long, one-hot",
         read_basket_csv,
         seeds=[
-            b"\x00\x00bread,milk\nmilk\n\n\"a,b\",tea\n",
+            b'\x00\x00bread,milk\nmilk\n\n"a,b",tea\n',
             b"\x02\x00bread,milk,tea\n1,0,1\ntrue,f,no\n",
             b"\x03\x00u,bread,milk\nann,1,0\nbob,0,1\n",
             b"\x05\x00b,i\n1,milk\n2,bread\n1,bread\n",
@@ -174,7 +174,7 @@ TARGETS = (
         read_scores,
         seeds=[
             b"\x00item,score\ntea,12\nale,7\n",
-            b"\x01item;score\n\"te;a\";0.125\nale;1e-3\n",
+            b'\x01item;score\n"te;a";0.125\nale;1e-3\n',
             b"\x06item,more,score\ntea,x,1\ntea,y,-2\n",
             b"\x04score\titem\n3\ttea\n",
         ],

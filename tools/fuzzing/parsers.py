@@ -24,7 +24,15 @@ from privmax.ledger.events import Row, seal
 from privmax.ledger.replay import faults, follows
 from privmax.ledger.rules import RULES
 from privmax.mechanisms.registry import check_name
-from privmax.numbers import Amount, exact, open_probability, plain, positive, probability, round_down
+from privmax.numbers import (
+    Amount,
+    exact,
+    open_probability,
+    plain,
+    positive,
+    probability,
+    round_down,
+)
 from privmax.privacy import Privacy
 from privmax.sources.conditions import Condition
 from privmax.sources.places import find_files, would_read
@@ -270,7 +278,7 @@ TARGETS = (
         parse_universe,
         seeds=[
             b'\x01\x00tea\ncoffee\n"a,b"\n',
-            b'\x01\x01a,1\r\nb,2\r\n',
+            b"\x01\x01a,1\r\nb,2\r\n",
             b"\x00\x0010^6",
             b"\x00\x00open",
         ],
@@ -330,7 +338,10 @@ TARGETS = (
         "URLs of data and ledgers",
         parse_url,
         seeds=[
-            *(b"postgresql://me:hunter2hunter2@host:5432/shop?sslmode=require\x00", b"x[1].csv\x02"),
+            *(
+                b"postgresql://me:hunter2hunter2@host:5432/shop?sslmode=require\x00",
+                b"x[1].csv\x02",
+            ),
             *(b"postgres://me:hunter2hunter2@host/shop\x01", b"duckdb:///no/x.duckdb\x00"),
             *(b"sqlite://x.db\x00", b"s3://bucket/key.parquet\x00", b"mysql://[::1]:3306/x#y\x00"),
             *(b"budget.db\x01", b"user:hunter2hunter2@host/db\x01", b"a/*/b?.csv\x03"),
