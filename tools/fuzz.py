@@ -172,7 +172,7 @@ def _fuzz(atheris: Any, target: Any, options: argparse.Namespace, folder: Path) 
     flags = [
         "fuzz",
         f"-max_len={target.longest}",
-        f"-dict={words}",
+        *([f"-dict={words}"] if target.words else []),
         f"-seed={options.seed}",
         f"-timeout={HANG}",
         f"-rss_limit_mb={MEMORY >> 20}",

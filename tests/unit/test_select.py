@@ -967,5 +967,5 @@ def test_a_cost_beyond_reason_is_refused(mechanism):
             given.pop("delta", None)
     registry.build(mechanism, epsilon=10**9, **given)
     for epsilon in (10**9 + 1, "1e999"):
-        with pytest.raises(ParameterError, match="epsilon=.* it must not exceed 1000000000"):
+        with pytest.raises(ParameterError, match=r"epsilon=.* it must not exceed 1000000000"):
             registry.build(mechanism, epsilon=epsilon, **given)

@@ -14,12 +14,11 @@ from unittest import mock
 import click
 from click.testing import CliRunner
 
-from privmax.cli import COMMANDS, main
-
 from fuzzing.drawing import Draw, write
 from fuzzing.judging import ENGINE, Target, WrongError
 from fuzzing.parsers import unconnected
 from fuzzing.releases import _ledger
+from privmax.cli import COMMANDS, main
 
 RUN = tuple(name for name in COMMANDS if name not in ("demo", "explore"))
 """`demo` takes no input to speak of; `explore` only once, when it has read its options."""
@@ -116,12 +115,12 @@ LINES = [
         "select rows.csv --item i --user u --epsilon 1 --delta 1e-6 --ledger budget.db",
         "select rows.jsonl --item i --user u --epsilon 1 --delta 1e-6 --json --output out.csv",
         "select - --item item --score score --epsilon 1 --universe universe.csv --k 2",
-        "select scores.csv --item item --epsilon 0.5 --delta 1e-6 --ledger budget.db --request second",
+        "select scores.csv --item item --epsilon 0.5 --ledger budget.db --request second",
         "itemsets baskets.dat --size 2 --epsilon 1 --delta 1e-6 --labels names.json",
         "itemsets wide.csv --size 1 --epsilon 1 --items universe.csv --k 2",
         "itemsets rows.csv --basket u --item i --epsilon 1 --delta 1e-6 --ledger budget.db",
         "learn members.csv --label y --labels 0,1 --low 0 --high 1 --cells 2 --epsilon 1",
-        "learn members.csv --label y --labels 0,1 --schema schema.toml --epsilon 1 --save saved.json",
+        "learn members.csv --label y --labels 0,1 --schema schema.toml --epsilon 1 --save m.json",
         "learn members.csv --apply rule.json",
         "plan --epsilon 1 --delta 1e-6",
         "compare --best 900 --next 3 --others 10 --epsilon 1 --delta 1e-6",
@@ -167,7 +166,9 @@ def _options(line: list[str]) -> list[click.Option]:
 
 
 def _argument(draw: Draw) -> str:
-    return draw.pick([*FILES, "budget.db", "-", ".", "missing.csv", "sample:counts", "*.csv", ""])
+    return str(
+        draw.pick([*FILES, "budget.db", "-", ".", "missing.csv", "sample:counts", "*.csv", ""])
+    )
 
 
 def _value(draw: Draw, option: click.Option) -> str:
@@ -176,7 +177,7 @@ def _value(draw: Draw, option: click.Option) -> str:
     if isinstance(option.type, click.Choice):
         return str(draw.pick([*option.type.choices, "no-such"]))
     spelled = option.opts[-1].lstrip("-")
-    return draw.pick(VALUES[spelled]) if spelled in VALUES else _garbage(draw)
+    return str(draw.pick(VALUES[spelled])) if spelled in VALUES else _garbage(draw)
 
 
 def _garbage(draw: Draw) -> str:

@@ -8,12 +8,10 @@ from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 import numpy as np
-
-T = TypeVar("T")
 
 
 class Draw:
@@ -31,7 +29,7 @@ class Draw:
         self._at += 1
         return self._data[self._at - 1] if self._at <= len(self._data) else 0
 
-    def bytes(self, most: int) -> bytes:
+    def chunk(self, most: int) -> bytes:
         """A chunk, behind a byte that says how long it is."""
         size = self.byte() % (most + 1)
         self._at += size
@@ -43,12 +41,12 @@ class Draw:
         return found
 
     def text(self, most: int = 32) -> str:
-        return as_text(self.bytes(most))
+        return as_text(self.chunk(most))
 
-    def pick(self, choices: Sequence[T]) -> T:
+    def pick(self, choices: Sequence[Any]) -> Any:
         return choices[self.byte() % len(choices)]
 
-    def float(self) -> float:
+    def real(self) -> float:
         self._at += 8
         found: float = struct.unpack("<d", self._data[self._at - 8 : self._at].ljust(8, b"\0"))[0]
         return found
@@ -98,7 +96,10 @@ def _moment(draw: Draw) -> datetime:
     seconds = abs(draw.whole(5)) % 253_402_300_800
     moment = datetime.fromtimestamp(0, UTC) + timedelta(seconds=seconds)
     offset = timezone(timedelta(minutes=draw.whole(2) % 2879 - 1439))
-    return draw.pick([moment.replace(tzinfo=None), moment, moment.replace(tzinfo=offset)])
+    found: datetime = draw.pick(
+        [moment.replace(tzinfo=None), moment, moment.replace(tzinfo=offset)]
+    )
+    return found
 
 
 def _clock(draw: Draw) -> time:
@@ -133,12 +134,12 @@ _SIMPLE = (
     lambda draw: draw.text(16),
     lambda draw: draw.whole(),
     lambda draw: draw.byte(),
-    lambda draw: draw.float(),
+    lambda draw: draw.real(),
     _decimal,
     lambda draw: Fraction(draw.whole(4), abs(draw.whole(4)) + 1),
     lambda draw: None,
     lambda draw: bool(draw.byte() % 2),
-    lambda draw: draw.bytes(8),
+    lambda draw: draw.chunk(8),
     _moment,
     lambda draw: date.fromordinal(1 + abs(draw.whole(3)) % 3_652_059),
     _clock,
@@ -153,7 +154,7 @@ _SIMPLE = (
     lambda draw: 10 ** (draw.byte() * 8),
     lambda draw: _Odd(),
     lambda draw: _OddText("odd"),
-    lambda draw: bytearray(draw.bytes(4)),
+    lambda draw: bytearray(draw.chunk(4)),
 )
 
 

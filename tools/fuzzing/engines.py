@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import privmax
-from privmax.errors import PrivmaxError
+from fuzzing.drawing import Draw, as_text, write
+from fuzzing.judging import ENGINE, Target, WrongError
 from privmax.itemsets import top_itemsets
 from privmax.sources.conditions import Condition
 from privmax.testing import SeededCoins
-
-from fuzzing.drawing import Draw, as_text, write
-from fuzzing.judging import ENGINE, Target, WrongError
 
 TERMS: dict[str, Any] = {"epsilon": "1", "delta": "1e-6"}
 
@@ -62,7 +60,7 @@ def count_damaged(data: bytes) -> None:
     held = bytearray(_parquet() if kind < 2 else _database())
     for _ in range(draw.byte() % 6):
         place = draw.whole(2) % len(held)
-        changed = draw.bytes(6)
+        changed = draw.chunk(6)
         held[place : place + len(changed)] = changed
     if draw.byte() % 8 == 0:
         del held[draw.whole(2) % len(held) :]
@@ -159,6 +157,8 @@ def _connection() -> Any:
     return connection
 
 
+_TYPES = ["int64", "string", "float32", "boolean", "date", "timestamp", "decimal(38, 2)", "binary"]
+
 _STEPS = (
     lambda t, draw: t.filter(t[draw.pick(list(t.columns))].notnull()),
     lambda t, draw: t.filter(t[draw.pick(list(t.columns))] == draw.value(0)),
@@ -174,7 +174,6 @@ _STEPS = (
     lambda t, draw: t.select(draw.pick(list(t.columns))),
     lambda t, draw: t.rename({draw.text(6) or "y": draw.pick(list(t.columns))}),
 )
-_TYPES = ["int64", "string", "float32", "boolean", "date", "timestamp", "decimal(38, 2)", "binary"]
 
 _ENGINE = ["ibis", "duckdb", "pyarrow", "privmax.sources.tables", "privmax.itemsets.reading.tables"]
 

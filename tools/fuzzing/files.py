@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gzip
 import io
+from itertools import pairwise
 from typing import Any
 
+from fuzzing.drawing import Draw, write
+from fuzzing.judging import PARSER, Target, WrongError
 from privmax.cli.examples import read_examples
 from privmax.cli.inputs import Input
 from privmax.itemsets.baskets import Baskets
@@ -15,9 +18,6 @@ from privmax.learning.schema import Category, Number, Schema
 from privmax.sources.conditions import Condition
 from privmax.sources.files import ScoreFile
 from privmax.sources.scale import Scale
-
-from fuzzing.drawing import Draw, write
-from fuzzing.judging import PARSER, Target, WrongError
 
 WHERE = Condition.of("item != 'x' and score >= 0")
 SCHEMA = Schema(a=Number(0, 9, cells=3, missing="?"), b=Category(["x", "y"]))
@@ -47,7 +47,7 @@ def read_fimi_text(data: bytes) -> None:
 
 
 def _pairs(ends: list[int]) -> list[tuple[int, int]]:
-    return list(zip(ends, ends[1:], strict=False))
+    return list(pairwise(ends))
 
 
 def read_basket_csv(data: bytes) -> None:
@@ -92,7 +92,7 @@ def read_packed(data: bytes) -> None:
     elif kind == 3 and rest:
         place = rest[0] % len(packed)
         packed = packed[:place] + bytes([packed[place] ^ (rest[-1] or 1)]) + packed[place + 1 :]
-    columns = {"basket": "b", "item": "i"} if "json" in name else {}
+    columns: dict[str, Any] = {"basket": "b", "item": "i"} if "json" in name else {}
     check_baskets(read_baskets(write(name, packed), **columns))
 
 
@@ -102,7 +102,7 @@ def read_scores(data: bytes) -> None:
     kind = draw.byte()
     scale = Scale.of(None, [None, "0.01"][kind % 2])
     items = [("item",), ("item", "more")][kind // 2 % 2]
-    stream = io.BufferedReader(io.BytesIO(draw.rest()))  # type: ignore[arg-type]
+    stream = io.BufferedReader(io.BytesIO(draw.rest()))
     found = ScoreFile(stream, items, "score", [None, WHERE][kind // 4 % 2]).read(scale)
     if any(label in ("", ()) for label in found):
         raise WrongError("a label is empty")
@@ -112,7 +112,7 @@ def read_learning(data: bytes) -> None:
     """CSV of `learn`: rows of numbers or of a schema, with a label."""
     draw = Draw(data)
     kind = draw.byte()
-    labels: list[Any] = [[0, 1], ["no", "yes"], [0.5, 1.5]][kind % 3]
+    labels: Any = [[0, 1], ["no", "yes"], [0.5, 1.5]][kind % 3]
     features: Any = [None, ["a"], SCHEMA, ["a", "b"]][kind // 3 % 4]
     where = [None, "a >= 0"][kind // 12 % 2]
     given = Input(write("examples.csv", draw.rest()), where=where)

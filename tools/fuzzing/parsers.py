@@ -11,12 +11,14 @@ from unittest import mock
 
 import numpy as np
 
+from fuzzing.drawing import Draw, as_text, write
+from fuzzing.judging import PARSER, Target, WrongError
 from privmax.cli.inputs import read_names, read_universe
 from privmax.cli.messages import describe_error
 from privmax.cli.passwords import hide_password, without_passwords, without_urls
 from privmax.display import in_words, to_json
 from privmax.encoding import decode, encode, recordable
-from privmax.errors import ParameterError, PrivmaxError
+from privmax.errors import PrivmaxError
 from privmax.labels import by_name, is_unknown, label_by_value, plain_label, read_label
 from privmax.learning.rules import apply_rule, check_rule, describe_rule, list_features
 from privmax.learning.schema import Schema
@@ -37,9 +39,6 @@ from privmax.privacy import Privacy
 from privmax.sources.conditions import Condition
 from privmax.sources.places import find_files, would_read
 from privmax.universe import Universe
-
-from fuzzing.drawing import Draw, as_text, write
-from fuzzing.judging import PARSER, Target, WrongError
 
 
 def parse_condition(data: bytes) -> None:
@@ -218,8 +217,8 @@ def parse_events(data: bytes) -> None:
     for seq in range(1, 2 + draw.byte() % 3):
         kind = draw.pick(["created", "reserved", "released", "granted", "account", "odd"])
         kind = "created" if seq == 1 and draw.byte() % 8 else kind
-        body = as_text(draw.bytes(120)) if draw.byte() % 2 else json.dumps(_EVENT.get(kind, {}))
-        totals = as_text(draw.bytes(120)) if draw.byte() % 2 else json.dumps(_TOTALS)
+        body = as_text(draw.chunk(120)) if draw.byte() % 2 else json.dumps(_EVENT.get(kind, {}))
+        totals = as_text(draw.chunk(120)) if draw.byte() % 2 else json.dumps(_TOTALS)
         request, account = draw.pick([None, "r", "s"]), draw.pick([None, "a"])
         number: Any = draw.pick([seq, seq, seq, seq + 1, "x", None, 0])
         row = Row(number, kind, "2026-01-01", "me", request, account, body, totals, "")

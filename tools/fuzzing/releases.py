@@ -16,9 +16,11 @@ from typing import Any
 import numpy as np
 
 import privmax
+from fuzzing.drawing import Draw, as_text, write
+from fuzzing.judging import READER, Target, WrongError, place_of
 from privmax.errors import PrivmaxError
 from privmax.explore.ask_page import Asked
-from privmax.explore.datasets import Dataset, read_datasets
+from privmax.explore.datasets import read_datasets
 from privmax.explore.plan_page import Question
 from privmax.itemsets import top_itemsets
 from privmax.learning import PrivateERM, Stumps
@@ -31,9 +33,6 @@ from privmax.privacy import Privacy
 from privmax.report import checklist, registry
 from privmax.report.deployment import Deployment
 from privmax.testing import SeededCoins
-
-from fuzzing.drawing import Draw, as_text, write
-from fuzzing.judging import READER, Target, WrongError, place_of
 
 COSTS = ["1", 1, 0.5, "1/3", "20", 0, -1, "x", float("nan"), float("inf"), None, True, "1e999"]
 DELTAS = ["1e-6", 0, None, 1e-9, "0.5", 1, 2, "", float("nan")]
@@ -77,7 +76,7 @@ def _scores(draw: Draw) -> Any:
         array[:] = [[score] for score in scores] if draw.byte() % 8 == 0 else scores
         return array
     if kind == 3:
-        numbers = np.array([draw.float() for _ in range(many)])
+        numbers = np.array([draw.real() for _ in range(many)])
         with np.errstate(all="ignore"):
             return numbers.astype(draw.pick(["f8", "f4", "i8", "u1", "?", "M8[s]", "c16", "U3"]))
     if kind == 4:
@@ -116,7 +115,7 @@ def tell_law(data: bytes) -> None:
 def release_itemsets(data: bytes) -> None:
     """`top_itemsets` on a few small baskets in memory."""
     draw = Draw(data)
-    terms = {"epsilon": draw.pick(COSTS), "delta": draw.pick(DELTAS)}
+    terms: dict[str, Any] = {"epsilon": draw.pick(COSTS), "delta": draw.pick(DELTAS)}
     terms["size"] = draw.pick([1, 2, "2-3", (1, 2), "any", 0, "x", (2, 1), "2-", None, 1.5])
     terms["k"] = draw.pick([1, 2, 4, 0])
     terms["items"] = draw.pick(["open", 8, 0, ["a", "b"], [1, 1], None])
@@ -241,7 +240,7 @@ def open_ledger(data: bytes) -> None:
     held = bytearray(_ledger())
     for _ in range(1 + draw.byte() % 8):
         place = draw.whole(3) % len(held)
-        changed = draw.bytes(8)
+        changed = draw.chunk(8)
         held[place : place + len(changed)] = changed
     if kind == 1:
         del held[draw.whole(3) % len(held) :]
@@ -268,7 +267,8 @@ def open_forged(data: bytes) -> None:
             request=draw.pick([old.request, "first", "second", None, "third"]),
             account=draw.pick([old.account, "team", None]),
         )
-        row = row._replace(**{draw.pick(["body", "totals", "who", "moment"]): _said(draw, row)})
+        said: dict[str, Any] = {draw.pick(["body", "totals", "who", "moment"]): _said(draw, row)}
+        row = row._replace(**said)
         with suppress(TypeError, ValueError):
             row = seal(rows[place - 1].hash if place else "", "default", row)
         with suppress(sqlite3.Error, UnicodeError):
@@ -286,7 +286,7 @@ def open_forged(data: bytes) -> None:
 def _said(draw: Draw, row: Row) -> str:
     """JSON of an event with one value in it replaced, or no JSON at all."""
     if draw.byte() % 4 == 0:
-        return as_text(draw.bytes(60))
+        return as_text(draw.chunk(60))
     said: Any = json.loads(draw.pick([row.body, row.totals]))
     inner = said
     for _ in range(draw.byte() % 4):
@@ -303,7 +303,20 @@ def _said(draw: Draw, row: Row) -> str:
 
 
 def _json(draw: Draw) -> Any:
-    simple = [None, True, -1, 1e300, "1/0", "nan", "", [], {}, [[]], "9" * 5000, {"int": "z"}]
+    simple: list[Any] = [
+        None,
+        True,
+        -1,
+        1e300,
+        "1/0",
+        "nan",
+        "",
+        [],
+        {},
+        [[]],
+        "9" * 5000,
+        {"int": "z"},
+    ]
     return draw.text(12) if draw.byte() % 2 else draw.pick(simple)
 
 
@@ -333,7 +346,7 @@ def read_form(data: bytes) -> None:
 
 def _field(draw: Draw) -> str:
     """What a browser sends: bytes that are no UTF-8 arrive as U+FFFD."""
-    return draw.bytes(24).decode("utf-8", "replace") if draw.byte() % 2 else draw.pick(_GIVEN)
+    return draw.chunk(24).decode("utf-8", "replace") if draw.byte() % 2 else draw.pick(_GIVEN)
 
 
 def describe_datasets(data: bytes) -> None:
@@ -345,8 +358,6 @@ def describe_datasets(data: bytes) -> None:
         with suppress(PrivmaxError):
             dataset.select(list(dataset.columns[:1]), None)
 
-
-assert Dataset
 
 TARGETS = (
     Target(
@@ -425,7 +436,7 @@ TARGETS = (
         describe_datasets,
         seeds=[
             b'[log]\nfile = "log.csv"\ncolumns = ["drink"]\nwhere = ["country"]\nuser = "person"\n',
-            b'[counts]\nfile = "sample:counts"\n[db]\nfile = "x.db"\ntable = "t"\ncolumns = "a,b"\n',
+            b'[counts]\nfile = "sample:counts"\n[d]\nfile = "x.db"\ntable = "t"\ncolumns = "a,b"\n',
             b'[r]\nfile = "r.parquet"\ncolumns = "a"\nunit = "row"\ngrowth = 3\nabout = "rows"\n',
         ],
         words=[
