@@ -105,7 +105,7 @@ BROKEN = {
     "fimi": "fuzzing.files.read_fimi",
     "basket CSV": "fuzzing.files.read_baskets",
     "JSON Lines": "privmax.sources.files.read_objects",
-    "packed files": "privmax.sources.files.gzip.open",
+    "packed files": "fuzzing.files.read_baskets",
     "score CSV": "fuzzing.files.ScoreFile.read",
     "learning CSV": "fuzzing.files.read_examples",
     "select": "privmax.select",
