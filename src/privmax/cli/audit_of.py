@@ -22,7 +22,7 @@ LARGEST_FILE = 10**7
 """Bytes of a file of pairs."""
 
 
-def audit_of(
+def audit_named(
     names: Sequence[str],
     *,
     only: str | None,

@@ -153,11 +153,11 @@ def _run(
     **claim: str | None,
 ) -> None:
     """Audit by running code."""
-    from privmax.cli.audit_of import audit_of, report_verdicts
+    from privmax.cli.audit_of import audit_named, report_verdicts
 
     try:
         verdicts = list(
-            audit_of(
+            audit_named(
                 packages,
                 only=only,
                 pairs=pairs,
