@@ -74,8 +74,9 @@ class Columns:
         if self.item is None or isinstance(self.item, str):
             return [] if self.item is None else [self.item]
         given: object = self.item
-        names = list(given) if isinstance(given, Iterable) else [given]
-        if not all(isinstance(name, str) for name in names):
+        several = list(given) if isinstance(given, Iterable) else [given]
+        names = [name for name in several if isinstance(name, str)]
+        if len(names) < len(several):
             raise ParameterError(
                 "item", given, "it must name a column, or several", "For example query."
             )
