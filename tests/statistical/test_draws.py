@@ -18,9 +18,9 @@ from privmax.mechanisms.registry import MECHANISMS
 from privmax.testing import ScriptedCoins, SeededCoins
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT / "tools"))
 
-from benchmarks.assurance.draws import (  # noqa: E402  # programs, no package
+from assurance.draws import (  # noqa: E402  # programs, no package
     ALPHA,
     CASES,
     chances,

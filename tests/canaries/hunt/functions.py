@@ -544,6 +544,7 @@ NO_DATA = {
     "privmax.Guards": "public parameters of a mechanism",
     "privmax.Stage": "public parameters of a mechanism",
     "privmax.Plan": "what plan returns, which is given no data",
+    "privmax.pad_time": "waits; the releases within it are searched by themselves",
     "privmax.Privacy": "a privacy cost",
     "privmax.audit": "looks at invented data, all that is small",
     "privmax.auto": "is given no data",
