@@ -6,13 +6,12 @@ written. Errors say what was wrong and whether anything is spent.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -20,15 +19,17 @@ import click
 
 from privmax.advice import next_steps
 from privmax.cli.environment import LEDGER, LEDGER_NAME, check_ledger
-from privmax.cli.group import REQUEST, refusal
+from privmax.cli.group import REQUEST, Refused, refusal
 from privmax.cli.messages import describe_error, describe_ledger_error, spell_option
 from privmax.cli.options import LedgerOptions, Limits
 from privmax.cli.output import busy, describe_release, dump_release, exact_privacy
 from privmax.cli.passwords import without_urls
 from privmax.cli.report import check_report, report_release
 from privmax.cli.tables import Table, check_columns, check_output, write_output
+from privmax.display import spell_out, to_json
 from privmax.errors import BudgetError, LedgerError, ParameterError, PrivacyWarning, PrivmaxError
 from privmax.ledger import Ledger
+from privmax.padding import pad_time, read_seconds
 from privmax.resources import Resources, use
 from privmax.sources.places import would_read
 from privmax.universe import Universe
@@ -103,7 +104,7 @@ class Output:
             check_report(self.report)
 
 
-class BudgetRefused(click.ClickException):
+class BudgetRefused(Refused):
     """The budget does not allow it."""
 
     exit_code = 3
@@ -119,12 +120,17 @@ def run_job(
     """Release what a command was asked for.
 
     prepare    understands the options
-    limits     what DuckDB may use
+    limits     what DuckDB may use, and how long the answer is to take
     explain    an error in words
     """
     with _refuse(output.as_json, charging, explain), ExitStack() as stack:
         watched: list[Any] = []
-        watch = watched.append if sys.stderr.isatty() else None
+        seconds, is_shown = limits["pad_time"], sys.stderr.isatty()
+        schedule: AbstractContextManager[None] = nullcontext()
+        if seconds is not None:
+            schedule = pad_time(read_seconds("pad-time", seconds))
+            is_shown = False  # how far the work is tells how long it takes
+        watch = watched.append if is_shown else None
         resources = Resources.of(limits["memory"], limits["temporary"], watch)
         job = prepare(output)
         table = None
@@ -132,7 +138,7 @@ def run_job(
             table = job.table()
             check_columns(output.table, table)
         request = open_request(charging, stack)
-        with busy(job.doing, watched), use(resources):
+        with busy(job.doing, watched), use(resources), schedule:
             release = job.answer(request)
         beside = _beside(release, request)
     if output.as_json:
@@ -206,7 +212,7 @@ def print_warnings() -> Iterator[None]:
         line: str | None = None,
     ) -> None:
         if issubclass(category, PrivacyWarning):
-            click.echo(f"Warning: {message}", err=True)
+            click.echo(f"Warning: {spell_out(str(message))}", err=True)
         else:
             others(message, category, filename, lineno, file, line)
 
@@ -233,7 +239,7 @@ def _refuse(
                 "cost": exact_privacy(error.cost),
                 "account": error.account,
             }
-            click.echo(json.dumps({"error": "budget", **about}, ensure_ascii=False))
+            click.echo(to_json({"error": "budget", **about}))
         raise BudgetRefused(str(error)) from None
     except PrivmaxError as error:
         misplaced = type(error) is ParameterError and error.name == "where"

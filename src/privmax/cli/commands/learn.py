@@ -34,6 +34,7 @@ from privmax.cli.options import (
 from privmax.cli.output import busy
 from privmax.cli.passwords import hide_password, locate, without_urls
 from privmax.cli.run import Job, Output, run_job
+from privmax.display import spell_out
 from privmax.errors import (
     DataError,
     ParameterError,
@@ -181,7 +182,11 @@ def command(
         --high age=120 --high visits=100 --epsilon 1 --save rule.json
     privmax learn sample:members --apply rule.json
     """
-    limits: Limits = {"memory": options.pop("memory"), "temporary": options.pop("temporary")}
+    limits: Limits = {
+        "memory": options.pop("memory"),
+        "temporary": options.pop("temporary"),
+        "pad_time": options.pop("pad_time"),
+    }
     charging, asked = split_ledger(options)
     output = Output(as_json, report, others={"save": save})
     if apply is not None:
@@ -662,7 +667,7 @@ def _without_warning() -> Iterator[None]:
 def _save(save: str, release: Release, shown: str) -> None:
     """All of it or nothing: what stood in the file is replaced when the new rule is complete."""
     if release.item is None:
-        click.echo(f"No rule to save: {save} was not written.", err=True)
+        click.echo(f"No rule to save: {spell_out(save)} was not written.", err=True)
         return
     try:
         write(f"{shown}\n", save, "save")
