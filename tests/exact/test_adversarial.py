@@ -159,4 +159,3 @@ def test_a_stored_worst_pair_is_as_bad_as_it_says(name):
     else:
         lower = Privacy(Fraction(0.9 * part) * setting.privacy.epsilon)
     assert compare(left, right, float(lower.epsilon)).least > lower.delta
-
