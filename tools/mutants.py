@@ -1,4 +1,4 @@
-"""Wrong versions of the code, each with one small change: what tools/mutation.py runs tests against.
+"""Wrong versions of the code, each with one small change, for tools/mutation.py.
 
 A mutant swaps one operator, comparison, constant, bound or rounding direction, or leaves out one
 statement. OPERATORS says which changes there are. Left alone are texts (strings, messages,
@@ -18,7 +18,7 @@ import gc
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -144,7 +144,7 @@ class Mutant:
 
 def module_of(file: str) -> str:
     """The key of MODULES a file belongs to."""
-    return file.split("/")[0].removesuffix(".py")
+    return file.split("/", maxsplit=1)[0].removesuffix(".py")
 
 
 def files_of(module: str) -> list[str]:
@@ -153,7 +153,7 @@ def files_of(module: str) -> list[str]:
     return [file.relative_to(PACKAGE).as_posix() for file in found]
 
 
-@lru_cache(maxsize=None)
+@cache
 def mutants_of(
     file: str, source: str | None = None, within: frozenset[str] | None = None
 ) -> tuple[Mutant, ...]:
@@ -207,18 +207,20 @@ def users_of(mutant: Mutant) -> Iterator[tuple[str, int]]:
     if mutant.function:
         tree = ast.parse((PACKAGE / mutant.file).read_text(encoding="utf-8"))
         for node in ast.walk(tree):
-            named = isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
-            if named and node.name == mutant.function.split(".")[-1]:
+            if (
+                isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+                and node.name == mutant.function.split(".")[-1]
+            ):
                 last = node.end_lineno or node.lineno
                 yield from ((mutant.file, line) for line in range(node.lineno, last + 1))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _lines_naming(file: str, names: frozenset[str]) -> tuple[int, ...]:
     return tuple(line for name in names for line in _named(file).get(name, ()))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _named(file: str) -> dict[str, set[int]]:
     lines: dict[str, set[int]] = {}
     for node in ast.walk(ast.parse((PACKAGE / file).read_text(encoding="utf-8"))):
@@ -463,7 +465,7 @@ def _header(statement: ast.stmt) -> str:
 # Putting it into the running process
 
 
-@lru_cache(maxsize=None)
+@cache
 def _read(file: str) -> tuple[ast.Module, list[_Site]]:
     tree = ast.parse((PACKAGE / file).read_text(encoding="utf-8"))
     return tree, list(_sites(tree))
@@ -572,6 +574,7 @@ def _renew_attribute(old: type, new: type, name: str) -> None:
 
 
 def _derived(kind: type) -> Iterator[type]:
-    for one in kind.__subclasses__():
+    derived: list[type] = kind.__subclasses__()
+    for one in derived:
         yield one
         yield from _derived(one)

@@ -28,6 +28,7 @@ import json
 import math
 import os
 import pickle
+import platform
 import random
 import resource
 import shutil
@@ -38,6 +39,8 @@ import time
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -46,25 +49,27 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import mutants
-from mutants import MODULES, PACKAGE, ROOT, Mutant
-
-STATE = ROOT / ".mutation"
-HARMLESS = ROOT / "tests" / "mutation" / "harmless.toml"
+from mutants import Mutant
 
 TESTS = {
-    "docs": "docstrings",
-    "exact": "above_threshold audits choosing composition contract counts expectations gap_test "
-    "joint_exponential large_margin_truncated laws leads limited_domain max_of_laplaces naming "
-    "nested_margin propose_test_release race repetition restricted_exponential score_kinds "
-    "set_margin stable_maximum top_k walks",
-    "ledger": "batch failures files forgeries forks ledger parts protocol records relation rho "
-    "rules select strict units",
-    "property": "profile select",
-    "statistical": "noise",
-    "unit": "blocks coins privacy profile release samplers select warnings",
+    "noise": "unit/blocks unit/coins unit/samplers exact/counts exact/race exact/repetition "
+    "exact/walks statistical/noise docs/docstrings",
+    "profile": "unit/profile property/profile docs/docstrings",
+    "mechanisms": "exact/above_threshold exact/audits exact/choosing exact/contract "
+    "exact/expectations exact/gap_test exact/joint_exponential exact/large_margin_truncated "
+    "exact/laws exact/leads exact/limited_domain exact/max_of_laplaces exact/naming "
+    "exact/nested_margin exact/propose_test_release exact/restricted_exponential "
+    "exact/score_kinds exact/set_margin exact/stable_maximum exact/top_k docs/docstrings",
+    "composition": "exact/composition exact/top_k docs/docstrings",
+    "privacy": "unit/privacy docs/docstrings",
+    "release": "unit/release unit/select unit/warnings property/select ledger/select "
+    "docs/docstrings",
+    "ledger": "ledger/batch ledger/failures ledger/files ledger/forgeries ledger/forks "
+    "ledger/ledger ledger/parts ledger/protocol ledger/records ledger/relation ledger/rho "
+    "ledger/rules ledger/select ledger/strict ledger/units docs/docstrings",
 }
-"""The files, by folder, whose quick tests are used: those of the modules above. Tests that look at
-the source and not at what it does are not among them, nor are those that start processes.
+"""The test files of each module, whose quick tests are used. Tests that look at the source and not
+at what it does are not among them, nor are those that start processes.
 """
 
 EXAMPLES = 12
@@ -106,39 +111,45 @@ def main() -> None:
     if not options.store:
         chosen = [one for module in options.modules for one in all_mutants(module)]
         if options.survivors:
-            chosen = [one for one in chosen if _survived(known.get(one.key))]
-            harmless = set(read_harmless())
-            chosen = [one for one in chosen if one.key not in harmless]
+            harmless = read_harmless()
+            chosen = [
+                one for one in chosen if _survived(known.get(one.key)) and one.key not in harmless
+            ]
         else:
             chosen = sample(chosen, options.sample, options.seed)
             chosen = [one for one in chosen if _unknown(one, known.get(one.key), options.budget)]
         print(f"{len(chosen)} mutants", flush=True)
         run(chosen, options.budget, options.minutes)
         known = read_outcomes()
-    for row in summary(options.modules, known, set(read_harmless())):
-        print(row, flush=True)
+    rows = list(summary(options.modules, known, set(read_harmless())))
+    for row in rows:
+        print(json.dumps(row), flush=True)
+    if options.store:
+        store(rows, known)
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("modules", nargs="*", metavar="MODULE", help=f"of {', '.join(MODULES)}")
+    parser.add_argument(
+        "modules", nargs="*", metavar="MODULE", help=f"of {', '.join(mutants.MODULES)}"
+    )
     parser.add_argument("--sample", type=int, help="how many, at least one of every function")
     parser.add_argument("--seed", type=int, default=1, help="of the sample (default: 1)")
-    parser.add_argument("--budget", type=float, default=4.0, help="seconds of tests for a mutant")
+    parser.add_argument("--budget", type=float, default=1.0, help="seconds of tests for a mutant")
     parser.add_argument("--minutes", type=float, default=600.0, help="then stop")
     parser.add_argument("--survivors", action="store_true", help="those that survived, once more")
     parser.add_argument("--store", action="store_true", help="run nothing, store the results")
     options = parser.parse_args()
-    options.modules = options.modules or list(MODULES)
-    unknown = set(options.modules) - set(MODULES)
+    options.modules = options.modules or list(mutants.MODULES)
+    unknown = set(options.modules) - set(mutants.MODULES)
     if unknown:
         parser.error(f"no such module: {', '.join(sorted(unknown))}")
     return options
 
 
 def all_mutants(module: str) -> list[Mutant]:
-    """Every mutant of a key of MODULES."""
+    """Every mutant of a key of mutants.MODULES."""
     return [one for file in mutants.files_of(module) for one in mutants.mutants_of(file)]
 
 
@@ -172,9 +183,14 @@ def wilson(hits: int, tries: int, z: float = 1.96) -> tuple[float, float]:
 # What is known
 
 
+def state() -> Path:
+    """The folder of what is known; git ignores it."""
+    return mutants.ROOT / ".mutation"
+
+
 def read_outcomes() -> dict[Key, Outcome]:
     found: dict[Key, Outcome] = {}
-    file = STATE / "outcomes.jsonl"
+    file = state() / "outcomes.jsonl"
     if file.exists():
         for line in file.read_text(encoding="utf-8").splitlines():
             key, outcome = json.loads(line)
@@ -183,16 +199,16 @@ def read_outcomes() -> dict[Key, Outcome]:
 
 
 def write_outcome(mutant: Mutant, outcome: Outcome) -> None:
-    with (STATE / "outcomes.jsonl").open("a", encoding="utf-8") as file:
+    with (state() / "outcomes.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps([mutant.key, vars(outcome)], ensure_ascii=False) + "\n")
 
 
 def read_harmless() -> dict[Key, str]:
     """The reason by mutant."""
-    if not HARMLESS.exists():
-        return {}
+    file = mutants.ROOT / "tests" / "mutation" / "harmless.toml"
     reasons: dict[Key, str] = {}
-    for group in tomllib.loads(HARMLESS.read_text(encoding="utf-8")).get("harmless", []):
+    listed = tomllib.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    for group in listed.get("harmless", []):
         for change in group["changes"]:
             was, now, number = (*change, 0)[:3]
             reasons[group["file"], group["function"], was, now, number] = group["reason"]
@@ -211,7 +227,7 @@ def _unknown(mutant: Mutant, outcome: Outcome | None, budget: float) -> bool:
 
 def source_digest(mutant: Mutant) -> str:
     """Of the file without comments and layout: what is known of a mutant holds as long."""
-    text = (PACKAGE / mutant.file).read_text(encoding="utf-8")
+    text = (mutants.PACKAGE / mutant.file).read_text(encoding="utf-8")
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
@@ -246,32 +262,107 @@ def summary(
         yield row
 
 
+def store(rows: list[dict[str, Any]], known: dict[Key, Outcome]) -> None:
+    """Write benchmarks/results/mutation.json."""
+    run = [one for module in mutants.MODULES for one in all_mutants(module) if one.key in known]
+    operators = []
+    for name, changes in mutants.OPERATORS.items():
+        of = [known[one.key].ending for one in run if one.operator == name]
+        operators.append(
+            {
+                "operator": name,
+                "changes": changes,
+                "run": len(of),
+                "killed": sum(ending != SURVIVED for ending in of),
+            }
+        )
+    reasons: dict[str, int] = {}
+    harmless = read_harmless()
+    for one in run:
+        if one.key in harmless and known[one.key].ending == SURVIVED:
+            reasons[harmless[one.key]] = reasons.get(harmless[one.key], 0) + 1
+    spent = json.loads((state() / "spent.json").read_text(encoding="utf-8"))
+    facts = {
+        "part": "mutants",
+        "command": "./dev python -m tools.mutation",
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "minutes": round(spent / 60),
+        "cpu": platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 2),
+        "python": platform.python_version(),
+        "versions": {
+            name: metadata.version(name) for name in ("privmax", "pytest", "hypothesis", "coverage")
+        },
+        "source": hashlib.sha256(_sources()).hexdigest()[:12],
+    }
+    result = {
+        "benchmark": "mutation",
+        "settings": {"tests": TESTS, "examples": EXAMPLES},
+        "runs": [facts],
+        "modules": rows,
+        "operators": operators,
+        "reasons": [{"reason": reason, "mutants": count} for reason, count in reasons.items()],
+    }
+    file = mutants.ROOT / "benchmarks" / "results" / "mutation.json"
+    parts = []
+    for key, value in result.items():
+        if isinstance(value, list):  # one record a line, so that differences can be read
+            lines = ",\n".join("    " + json.dumps(row, ensure_ascii=False) for row in value)
+            parts.append(f'  "{key}": [\n{lines}\n  ]')
+        else:
+            parts.append(f'  "{key}": {json.dumps(value, ensure_ascii=False)}')
+    file.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
+
+
+def _sources() -> bytes:
+    """All that is mutated."""
+    files = [file for module in mutants.MODULES for file in mutants.files_of(module)]
+    return b"".join((mutants.PACKAGE / file).read_bytes() for file in files)
+
+
 # Running
 
 
 def run(chosen: Sequence[Mutant], budget: float, minutes: float) -> None:
     """Collect the tests in this process, and try each mutant in a fork of it."""
-    STATE.mkdir(exist_ok=True)
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "POLARS_MAX_THREADS"):
+    state().mkdir(exist_ok=True)
+    for name in (
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "NUMBA_NUM_THREADS",
+        "POLARS_MAX_THREADS",
+    ):
         os.environ[name] = "1"
     temporary = Path(tempfile.mkdtemp(prefix="mutation-"))
     arguments = ["-n", "0", "-q", "-s", "-p", "no:cacheprovider", "-m", "not slow and not engines"]
     arguments += [f"--basetemp={temporary}/t"]
-    arguments += [f"--rootdir={ROOT}", *test_files()]
+    arguments += [
+        f"--rootdir={mutants.ROOT}",
+        *test_files(dict.fromkeys(one.module for one in chosen)),
+    ]
     runner = _Runner(chosen, budget, minutes, temporary)
     try:
         pytest.main(arguments, plugins=[runner])
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+        _add_time()
 
 
-def test_files() -> list[str]:
+def _add_time() -> None:
+    """Add the processor time of this process and its children to what was spent before."""
+    file = state() / "spent.json"
+    before = json.loads(file.read_text(encoding="utf-8")) if file.exists() else 0.0
+    both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    now = sum(one.ru_utime + one.ru_stime for one in both)
+    file.write_text(json.dumps(before + now), encoding="utf-8")
+
+
+def test_files(modules: Iterable[str]) -> list[str]:
     """The paths of TESTS."""
-    return [
-        str(ROOT / "tests" / folder / f"test_{name}.py")
-        for folder, names in TESTS.items()
-        for name in names.split()
-    ]
+    names = [name.split("/") for module in modules for name in TESTS[module].split()]
+    paths = [str(mutants.ROOT / "tests" / folder / f"test_{name}.py") for folder, name in names]
+    return list(dict.fromkeys(paths))
 
 
 class _Runner:
@@ -306,11 +397,13 @@ class _Runner:
         """Of docstrings only those of the modules."""
         kept = tuple(
             f"[privmax.{file.removesuffix('.py').replace('/', '.')}]"
-            for module in MODULES
+            for module in dict.fromkeys(one.module for one in self._chosen)
             for file in mutants.files_of(module)
         )
         items[:] = [
-            item for item in items if item.path.name != "test_docstrings.py" or item.nodeid.endswith(kept)
+            item
+            for item in items
+            if item.path.name != "test_docstrings.py" or item.nodeid.endswith(kept)
         ]
 
     @pytest.hookimpl(tryfirst=True)
@@ -340,9 +433,11 @@ class _Runner:
         place = f"{mutant.file} {mutant.function}"
         while True:
             tests = self._tests(mutant)
+            if not tests:
+                return Outcome(SURVIVED, "no test runs it", source, self._budget)
             ending, test = self._fork(tests, mutant.apply)
             if ending == SURVIVED:
-                return Outcome(SURVIVED, "" if tests else "no test", source, self._budget)
+                return Outcome(SURVIVED, "", source, self._budget)
             if test in self._steady or self._is_steady(tests, test):
                 killers = self._killers.setdefault(place, [])
                 if test not in killers:
@@ -364,10 +459,11 @@ class _Runner:
         """Those that run its lines: what killed one of its function before, then the quickest."""
         found = self._covering(mutant) - self._unsteady
         seconds = self._traces.seconds
-        killers = [test for test in self._killers.get(f"{mutant.file} {mutant.function}", [])[:4]]
+        killers = list(self._killers.get(f"{mutant.file} {mutant.function}", [])[:4])
         first = [test for test in killers if test in found]
         order = first + sorted(found - set(first), key=lambda test: (seconds[test], test))
-        spent, chosen = 0.0, []
+        chosen: list[str] = []
+        spent = 0.0
         for test in order:
             spent += seconds[test] + 0.003
             if chosen and spent > self._budget:
@@ -412,7 +508,9 @@ class _Runner:
         if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0:
             return SURVIVED, ""
         if last.startswith("!"):
-            last = next((line for line in reversed(lines) if not line.startswith("!")), "applying")
+            if len(lines) == 1:
+                raise RuntimeError(f"a mutant could not be applied: {last}, {tests[:3]}")
+            last = next(line for line in reversed(lines) if not line.startswith("!"))
         if os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGPROF, signal.SIGALRM):
             return TIMED, last
         return KILLED, last
@@ -442,20 +540,19 @@ class _Runner:
 
     def _trace(self) -> Traces:
         """Which tests run which lines: known, or found now for the files that changed."""
-        file = STATE / "traces.pickle"
+        file = state() / "traces.pickle"
         traces = Traces()
         if file.exists():
             traces = pickle.loads(file.read_bytes())
-        sources = [one for module in MODULES for one in mutants.files_of(module)]
-        joined = b"".join((PACKAGE / one).read_bytes() for one in sources)
-        digest = hashlib.sha256(joined).hexdigest()
+        sources = [one for module in mutants.MODULES for one in mutants.files_of(module)]
+        digest = hashlib.sha256(_sources()).hexdigest()
         if traces.digests.get("source") != digest:
             traces = Traces(digests={"source": digest})
         by_file: dict[str, list[str]] = {}
         for test in self._items:
             by_file.setdefault(test.split("::")[0], []).append(test)
-        for name, tests in sorted(by_file.items()):
-            digest = hashlib.sha256((ROOT / name).read_bytes()).hexdigest()
+        for name, tests in by_file.items():
+            digest = hashlib.sha256((mutants.ROOT / name).read_bytes()).hexdigest()
             if traces.digests.get(name) == digest:
                 continue
             begin = time.monotonic()
@@ -464,13 +561,12 @@ class _Runner:
             file.write_bytes(pickle.dumps(traces))
             print(f"traced {name}: {len(tests)} tests, {time.monotonic() - begin:.1f}s", flush=True)
         gone = set(traces.seconds) - set(self._items)
-        for tests_of in (of for lines in traces.lines.values() for of in lines.values()):
-            tests_of -= gone
+        for lines in traces.lines.values():
+            for tests_of in lines.values():
+                tests_of.difference_update(gone)
         return traces
 
-    def _trace_file(
-        self, traces: Traces, name: str, tests: list[str], sources: list[str]
-    ) -> None:
+    def _trace_file(self, traces: Traces, name: str, tests: list[str], sources: list[str]) -> None:
         answer = self._temporary / "answer"
         answer.unlink(missing_ok=True)
         child = os.fork()
@@ -503,7 +599,9 @@ class _Runner:
         for standard in (0, 1, 2):
             os.dup2(silence, standard)
         cover = coverage.Coverage(
-            data_file=None, include=[str(PACKAGE / source) for source in sources], config_file=False
+            data_file=None,
+            include=[str(mutants.PACKAGE / source) for source in sources],
+            config_file=False,
         )
         cover.start()
         seconds: dict[str, float] = {}
@@ -518,7 +616,7 @@ class _Runner:
         data = cover.get_data()
         lines: dict[str, dict[int, set[str]]] = {}
         for source in sources:
-            for line, found in data.contexts_by_lineno(str(PACKAGE / source)).items():
+            for line, found in data.contexts_by_lineno(str(mutants.PACKAGE / source)).items():
                 lines.setdefault(source, {})[line] = {test for test in found if test in seconds}
         return seconds, lines
 
