@@ -11,7 +11,7 @@ tools/mutants.py makes the mutants. The tests (TESTS) are collected once, in one
 file runs once under coverage, which says what tests run which line. Then each mutant gets a forked
 process of its own, in which the tests that run its line are called, the quickest first, until one
 fails: the mutant is killed. A test that fails for the first time is run again without a mutant, and
-does not count if it fails then. A test that takes eight times as long as before, and two seconds
+does not count if it fails then. A test that takes eight times as long as before, and a second
 more, is stopped: killed by time.
 
 What is known is kept in .mutation/ and not computed again until a function changes: runs can be
@@ -37,9 +37,10 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,9 @@ at what it does are not among them, nor are those that start processes.
 
 EXAMPLES = 12
 """That Hypothesis tries of each property, always the same ones."""
+
+SLOW = 1.5
+"""Seconds, under coverage: tests that take longer are not used."""
 
 KILLED, TIMED, SURVIVED = "killed", "timed out", "survived"
 
@@ -116,7 +120,12 @@ def main() -> None:
                 one for one in chosen if _survived(known.get(one.key)) and one.key not in harmless
             ]
         else:
-            chosen = sample(chosen, options.sample, options.seed)
+            if options.sample:  # those of all modules, so that runs of some add up
+                every = [one for module in mutants.MODULES for one in all_mutants(module)]
+                chosen = sample(every, options.sample, options.seed)
+                chosen = [one for one in chosen if one.module in options.modules]
+            else:
+                chosen = sample(chosen, None, options.seed)
             chosen = [one for one in chosen if _unknown(one, known.get(one.key), options.budget)]
         print(f"{len(chosen)} mutants", flush=True)
         run(chosen, options.budget, options.minutes)
@@ -136,7 +145,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--sample", type=int, help="how many, at least one of every function")
     parser.add_argument("--seed", type=int, default=1, help="of the sample (default: 1)")
-    parser.add_argument("--budget", type=float, default=1.0, help="seconds of tests for a mutant")
+    parser.add_argument("--budget", type=float, default=0.5, help="seconds of tests for a mutant")
     parser.add_argument("--minutes", type=float, default=600.0, help="then stop")
     parser.add_argument("--survivors", action="store_true", help="those that survived, once more")
     parser.add_argument("--store", action="store_true", help="run nothing, store the results")
@@ -148,9 +157,20 @@ def _options() -> argparse.Namespace:
     return options
 
 
+@cache
 def all_mutants(module: str) -> list[Mutant]:
-    """Every mutant of a key of mutants.MODULES."""
-    return [one for file in mutants.files_of(module) for one in mutants.mutants_of(file)]
+    """Every mutant of a key of mutants.MODULES, kept until the source changes."""
+    files = [mutants.PACKAGE / file for file in mutants.files_of(module)]
+    texts = [file.read_bytes() for file in [*files, Path(mutants.__file__)]]
+    digest = hashlib.sha256(b"".join(texts)).hexdigest()[:12]
+    kept = state() / f"mutants-{module}-{digest}.pickle"
+    if kept.exists():
+        known: list[Mutant] = pickle.loads(kept.read_bytes())
+        return known
+    found = [one for file in mutants.files_of(module) for one in mutants.mutants_of(file)]
+    state().mkdir(exist_ok=True)
+    kept.write_bytes(pickle.dumps(found))
+    return found
 
 
 def sample(among: Sequence[Mutant], size: int | None, seed: int) -> list[Mutant]:
@@ -378,6 +398,7 @@ class _Runner:
         self._steady: set[str] = set()
         self._unsteady: set[str] = set()
         self._killers: dict[str, list[str]] = {}
+        self._tracing = False
 
     def pytest_configure(self, config: pytest.Config) -> None:
         from hypothesis import HealthCheck, Phase, settings
@@ -438,21 +459,20 @@ class _Runner:
             ending, test = self._fork(tests, mutant.apply)
             if ending == SURVIVED:
                 return Outcome(SURVIVED, "", source, self._budget)
-            if test in self._steady or self._is_steady(tests, test):
+            if test in self._steady or self._is_steady(test):
                 killers = self._killers.setdefault(place, [])
                 if test not in killers:
                     killers.insert(0, test)
                 return Outcome(ending, test, source)
 
-    def _is_steady(self, tests: list[str], test: str) -> bool:
-        """Whether a test that failed passes, after the same ones, where nothing was changed."""
-        before = tests[: tests.index(test) + 1] if test in tests else tests
-        ending, failed = self._fork(before, lambda: None)
+    def _is_steady(self, test: str) -> bool:
+        """Whether a test that failed passes where nothing was changed."""
+        ending, _ = self._fork([test], lambda: None)
         if ending == SURVIVED:
             self._steady.add(test)
             return True
-        print(f"left out, as it fails without a mutant: {failed}", flush=True)
-        self._unsteady.add(failed)
+        print(f"left out, as it fails without a mutant: {test}", flush=True)
+        self._unsteady.add(test)
         return False
 
     def _tests(self, mutant: Mutant) -> list[str]:
@@ -528,7 +548,7 @@ class _Runner:
         items = [self._items[test] for test in tests]
         for item, following in zip(items, [*items[1:], None], strict=True):
             os.write(writing, f"{item.nodeid}\n".encode())
-            limit = 2 + 8 * self._traces.seconds.get(item.nodeid, 1.0)
+            limit = 1 + 8 * self._traces.seconds.get(item.nodeid, 1.0)
             signal.setitimer(signal.ITIMER_PROF, limit)
             signal.setitimer(signal.ITIMER_REAL, 60 + 20 * limit)  # it may be waiting for ever
             reports = runtestprotocol(item, nextitem=following, log=False)
@@ -537,6 +557,18 @@ class _Runner:
         return 0
 
     # Traces
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self) -> Generator[None, object, object]:
+        """While tests are traced, those that take longer than SLOW are given up."""
+        if self._tracing:
+            signal.signal(signal.SIGPROF, _give_up)
+            signal.setitimer(signal.ITIMER_PROF, SLOW, SLOW / 4)
+        try:
+            return (yield)
+        finally:
+            if self._tracing:
+                signal.setitimer(signal.ITIMER_PROF, 0)
 
     def _trace(self) -> Traces:
         """Which tests run which lines: known, or found now for the files that changed."""
@@ -603,6 +635,7 @@ class _Runner:
             include=[str(mutants.PACKAGE / source) for source in sources],
             config_file=False,
         )
+        self._tracing = True
         cover.start()
         seconds: dict[str, float] = {}
         items = [self._items[test] for test in tests]
@@ -619,6 +652,10 @@ class _Runner:
             for line, found in data.contexts_by_lineno(str(mutants.PACKAGE / source)).items():
                 lines.setdefault(source, {})[line] = {test for test in found if test in seconds}
         return seconds, lines
+
+
+def _give_up(*_: object) -> None:
+    raise TimeoutError("this test takes too long to be tried on mutants")
 
 
 if __name__ == "__main__":
