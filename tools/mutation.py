@@ -54,7 +54,8 @@ import mutants
 from mutants import Mutant
 
 TESTS = {
-    "noise": "unit/blocks unit/coins unit/samplers exact/walks exact/race docs/docstrings",
+    "noise": "unit/blocks unit/coins unit/samplers exact/walks exact/race exact/counts "
+    "exact/repetition statistical/noise docs/docstrings",
     "profile": "unit/profile property/profile docs/docstrings",
     "mechanisms": "exact/laws exact/naming exact/limited_domain exact/stable_maximum "
     "exact/gap_test exact/choosing exact/nested_margin exact/set_margin exact/above_threshold "
@@ -75,7 +76,7 @@ at what it does are not among them, nor are those that start processes.
 EXAMPLES = 12
 """That Hypothesis tries of each property, always the same ones."""
 
-SLOW = 0.3
+SLOW = 5.0
 """Seconds, under coverage: tests that take longer are not used."""
 
 KILLED, TIMED, SURVIVED = "killed", "timed out", "survived"
@@ -144,7 +145,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--sample", type=int, help="how many, at least one of every function")
     parser.add_argument("--seed", type=int, default=1, help="of the sample (default: 1)")
-    parser.add_argument("--budget", type=float, default=0.5, help="seconds of tests for a mutant")
+    parser.add_argument("--budget", type=float, default=4.0, help="seconds of tests for a mutant")
     parser.add_argument("--minutes", type=float, default=600.0, help="then stop")
     parser.add_argument("--survivors", action="store_true", help="those that survived, once more")
     parser.add_argument("--store", action="store_true", help="run nothing, store the results")
@@ -245,7 +246,7 @@ def _unknown(mutant: Mutant, outcome: Outcome | None, budget: float) -> bool:
 
 
 def source_digest(mutant: Mutant) -> str:
-    """Of the file without comments and layout: what is known of a mutant holds as long."""
+    """Of its file: what is known of a mutant holds until that changes."""
     text = (mutants.PACKAGE / mutant.file).read_text(encoding="utf-8")
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 

@@ -134,7 +134,9 @@ def test_the_stored_rate_is_that_of_its_counts():
     for row in rows.values():
         killed = row["killed"] + row["timed"]
         assert killed + row["harmless"] + row["survived"] == row["run"] <= row["mutants"]
-        assert row["rate"] == pytest.approx(killed / (row["run"] - row["harmless"]))
+        if row["run"] > row["harmless"]:
+            assert row["rate"] == pytest.approx(killed / (row["run"] - row["harmless"]))
+            assert row["low"] < row["rate"] <= row["high"]
     assert rows["all"]["rate"] >= 0.95
 
 
@@ -158,7 +160,7 @@ def test_a_sample_has_one_of_every_function():
     assert drawn != mutation.sample(every, len(functions) + 3, 2)
 
 
-PLANTED = '''
+PLANTED = """
 LEAST = 3
 
 class Gate:
@@ -177,7 +179,7 @@ def wait(number):
     while number > 0:
         number -= 1
     return number
-'''
+"""
 
 TESTS = '''
 from privmax.planted import LEAST, Gate, wait
@@ -215,7 +217,8 @@ def test_it_sees_what_is_killed_and_what_survives(tmp_path):
     """`number < most` is not tried at 9: `<=` survives. All else is killed, `number += 1` by
     time.
     """
-    for name, text in {"src/privmax/planted.py": PLANTED, "tests/unit/test_planted.py": TESTS}.items():
+    files = {"src/privmax/planted.py": PLANTED, "tests/unit/test_planted.py": TESTS}
+    for name, text in files.items():
         file = tmp_path / name
         file.parent.mkdir(parents=True)
         file.write_text(text, encoding="utf-8")
