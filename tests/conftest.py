@@ -14,7 +14,10 @@ import pytest
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "tools"))
 
+import offline
 import servers
+
+offline.forbid()  # no test reaches another machine
 
 for _name in ("PRIVMAX_LEDGER", "PRIVMAX_LEDGER_NAME"):  # no test charges a ledger of the developer
     os.environ.pop(_name, None)

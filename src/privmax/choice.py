@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
@@ -25,7 +26,18 @@ from privmax.profile import Profile
 from privmax.universe import OPEN, Universe
 
 MOST_ITEMS = 10_000
-"""The longest list that a mechanism is chosen for."""
+"""The largest set that a mechanism is chosen for."""
+
+MOST_RANKED = 1000
+"""The longest list in order that one is chosen for: a law of each further item is computed."""
+
+MOST_CHOICE = 1 << 18
+"""In a closed universe, how large k times the binary digits of its size may be: as many steps as
+the lead of the slowest contender takes, in thousands.
+"""
+
+NO_LEAD = math.inf
+"""The lead of a mechanism that no lead is enough for."""
 
 
 class Choice(NamedTuple):
@@ -68,11 +80,19 @@ def auto(
     size = Universe.of(universe).size
     price = check_price(epsilon, delta, neighbors, growth, is_open=size is None)
     rule = relation(neighbors)
-    if whole("k", k) > MOST_ITEMS:
+    most = MOST_RANKED if ranked else MOST_ITEMS
+    if whole("k", k) > most:
         raise ParameterError(
-            "k", k, f"it must be at most {MOST_ITEMS:,}: which mechanism is best for longer lists "
-                    "takes too long to find out",
+            "k", k, f"it must be at most {most:,}{' with their order' if ranked else ''}: which "
+                    "mechanism is best for longer lists takes too long to find out",
             "Ask for fewer, or give a mechanism.",
+        )  # fmt: skip
+    if size is not None and k * size.bit_length() > MOST_CHOICE:
+        raise ParameterError(
+            "k", k, f"in a universe of about 2^{size.bit_length()} it must be at most "
+                    f"{MOST_CHOICE // size.bit_length():,}: which mechanism is best takes too long "
+                    "to find out",
+            "Ask for fewer, declare a smaller universe, or give a mechanism.",
         )  # fmt: skip
     if k > 1:
         return (_choose_list if ranked else _choose_set)(price, size, rule, growth, k)
@@ -159,7 +179,7 @@ def _choose_list(
     if size is None:
         sharp = SharpMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, growth=growth, k=k)
         margin = SetMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, k=k)
-        ranked, unranked = _leads((sharp, margin), None)
+        ranked, unranked = map(_describe_lead, _leads((sharp, margin), None))
         return Choice(
             sharp,
             f"the universe is open; an order needs a lead of {ranked} records, a set {unranked}",
@@ -174,7 +194,7 @@ def _choose_list(
             SharpMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, growth=growth, k=k)
         )
     mechanism, why = _choose_least_lead(contenders, size)
-    unranked = min(_leads(_set_contenders(price, neighbors, k), size))
+    unranked = _describe_lead(min(_leads(_set_contenders(price, neighbors, k), size)))
     return Choice(mechanism, f"{why}; a set needs {unranked}")
 
 
@@ -187,15 +207,28 @@ def _choose_least_lead(contenders: Sequence[Mechanism], universe: int) -> Choice
     names = [type(mechanism).__name__ for mechanism in contenders]
     each = [
         f"{name}{' (delta 0)' if names.count(name) > 1 and not mechanism.privacy().delta else ''} "
-        f"{lead}"
+        f"{_describe_lead(lead)}"
         for name, mechanism, lead in zip(names, contenders, leads, strict=True)
     ]
     return Choice(contenders[best], f"the lead needed here, in records: {', '.join(each)}")
 
 
 @lru_cache(maxsize=256)
-def _leads(contenders: tuple[Mechanism, ...], universe: int | None) -> list[int]:
-    return [mechanism.lead(candidates=universe, near=mechanism.k) for mechanism in contenders]
+def _leads(contenders: tuple[Mechanism, ...], universe: int | None) -> list[float]:
+    return [_lead(mechanism, universe) for mechanism in contenders]
+
+
+def _lead(mechanism: Mechanism, universe: int | None) -> float:
+    try:
+        return mechanism.lead(candidates=universe, near=mechanism.k)
+    except ParameterError as refusal:
+        if refusal.name != "success":
+            raise
+        return NO_LEAD
+
+
+def _describe_lead(lead: float) -> str:
+    return "beyond all" if lead == NO_LEAD else str(lead)
 
 
 def check_service(mechanism: Mechanism, universe: int | None) -> None:

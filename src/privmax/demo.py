@@ -92,8 +92,7 @@ def tell(
         ledger = held.enter_context(Ledger.create(_new(place / "budget.db"), budget=BUDGET))
         with Console(stderr=True).status("Asking each mechanism"):  # shown on a terminal only
             answers = {
-                name: _asked(mechanism, shop, ledger, coins)
-                for name, mechanism in MECHANISMS.items()
+                name: _ask(mechanism, shop, ledger, coins) for name, mechanism in MECHANISMS.items()
             }
             leads = {
                 name: mechanism.lead(candidates=_universe(mechanism))
@@ -104,7 +103,7 @@ def tell(
         _list(console, shop, _asked_for_many(ledger, coins))
         _account(console, ledger)
         with Console(stderr=True).status("Drawing pictures"):
-            written = _written(place, shop, answers[OURS], ledger, command)
+            written = _write_files(place, shop, answers[OURS], ledger, command)
     _conclude(console, where, written, command)
 
 
@@ -199,7 +198,7 @@ def _new(file: Path) -> Path:
     return found
 
 
-def _asked(mechanism: Mechanism, shop: _Shop, ledger: Ledger, coins: Coins) -> Release:
+def _ask(mechanism: Mechanism, shop: _Shop, ledger: Ledger, coins: Coins) -> Release:
     """What the mechanism releases, paid by the ledger. One that cannot do without is told of all
     barcodes.
     """
@@ -317,7 +316,7 @@ def _account(console: Console, ledger: Ledger) -> None:
     console.print(f"[bold]Left[/bold]     {describe_privacy(ledger.remaining)}")
 
 
-def _written(
+def _write_files(
     place: Path, shop: _Shop, release: Release, ledger: Ledger, command: str
 ) -> dict[str, str]:
     """The files that were written, and what each is."""

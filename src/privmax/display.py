@@ -17,6 +17,11 @@ from unicodedata import category
 UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 """Categories of characters that move the cursor, turn the direction of writing, or are not seen."""
 
+BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+"""Letters, marks and symbols of other categories that show as nothing: two labels that differ in
+one of them would look alike.
+"""
+
 MOST = 20
 """Lines that a cell of a table for notebooks has at most."""
 
@@ -58,7 +63,31 @@ def in_words(item: object) -> str:
     if isinstance(item, tuple):
         return ", ".join(map(in_words, item))
     text = str(portable(item))
-    return "".join(ascii(c)[1:-1] if category(c) in UNSEEN else c for c in text) if text else '""'
+    return spell_out(text) if text else '""'
+
+
+def spell_out(text: str, *, keep: str = "") -> str:
+    r"""Return a text in which nothing is unseen: the one rule for terminals and for pages.
+
+    Escape sequences of a terminal, marks that turn the direction of writing (U+202E), characters
+    without width, halves of characters and line breaks are written as Python writes them.
+
+    Args:
+        text: Any text, perhaps somebody else's.
+        keep: Characters that are left as they are, such as a line break between lines of ours.
+
+    Examples:
+        >>> print(spell_out("a\x1b[31mb\u202ec"), spell_out("two\nlines", keep="\n"))
+        a\x1b[31mb\u202ec two
+        lines
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(ascii(c)[1:-1] if _is_unseen(c) and c not in keep else c for c in text)
+
+
+def _is_unseen(character: str) -> bool:
+    return category(character) in UNSEEN or character in BLANKS
 
 
 def to_json(value: object) -> str:
@@ -69,7 +98,7 @@ def to_json(value: object) -> str:
         {"item": "té\u200ba", "when": "2026-11-16"}
     """
     text = json.dumps(_finite(value), ensure_ascii=False, default=portable)
-    return "".join(json.dumps(c)[1:-1] if category(c) in UNSEEN else c for c in text)
+    return "".join(json.dumps(c)[1:-1] if _is_unseen(c) else c for c in text)
 
 
 def _finite(value: object) -> object:

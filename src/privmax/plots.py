@@ -129,7 +129,7 @@ def planning(found: Plan) -> Figure:
         )
         axes.set_xlabel(f"lead in records, for a release with probability {plain(found.success)}")
         axes.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.1, frameon=False)
-        _titled(
+        _add_title(
             figure,
             axes,
             found.title(),
@@ -179,7 +179,7 @@ def comparison(found: Comparison) -> Figure:
             loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.1, frameon=False, ncols=3
         )
         price = price_in_words(found.privacy, found.neighbors)
-        _titled(figure, axes, found.title(), price, found.legend())
+        _add_title(figure, axes, found.title(), price, found.legend())
     return figure
 
 
@@ -217,7 +217,7 @@ def chances(
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(axis="y", color="#e5e5e5")
         axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
-        _titled(figure, axes, title, subtitle, [])
+        _add_title(figure, axes, title, subtitle, [])
     return figure
 
 
@@ -248,7 +248,7 @@ def leads(plans: Mapping[int, Plan], *, marked: int) -> Figure:
             for name, line in lines.items()
             if max(line) < max(plans)
         ]
-        _titled(figure, axes, title, price, [" ".join([note, FORMS, *ends])], 84)
+        _add_title(figure, axes, title, price, [" ".join([note, FORMS, *ends])], 84)
     return figure
 
 
@@ -270,7 +270,7 @@ def misses(found: Mapping[int, Comparison], *, marked: int) -> Figure:
         title = f"Share of the best k that is missed in {candidates(last.universe)}"
         drawn = {row.name for row in last.rows if row.error}
         notes = [f"{name}: from {DRAWS} draws for each k." for name in sorted(drawn)]
-        _titled(figure, axes, title, price, [" ".join([FORMS, *notes])], 84)
+        _add_title(figure, axes, title, price, [" ".join([FORMS, *notes])], 84)
     return figure
 
 
@@ -382,7 +382,7 @@ def _style() -> Iterator[None]:
 def _without_glyphs() -> Iterator[None]:
     with catch_warnings():
         filterwarnings(
-            "ignore", "Glyph .* missing from font"
+            "ignore", "Glyph .* missing from (current )?font"
         )  # a name in a script the font does not have
         yield
 
@@ -445,7 +445,7 @@ def _legend_below(axes: Axes) -> None:
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=3, frameon=False)
 
 
-def _titled(
+def _add_title(
     figure: Figure, axes: Axes, title: str, price: str, notes: Sequence[str], width: int = 110
 ) -> None:
     """What is above and below the axes; the title is also what is read aloud."""

@@ -13,7 +13,7 @@ from privmax.choice import Choice, auto, check_price, check_service, draw_outcom
 from privmax.counts import CountNoise, Noise, choose_noise, read_noise
 from privmax.display import facts, in_words, to_json
 from privmax.encoding import decode, encode
-from privmax.errors import ParameterError, refuse_given
+from privmax.errors import EngineError, ParameterError, WorkError, refuse_given
 from privmax.labels import by_name
 from privmax.ledger.events import Price, label
 from privmax.ledger.ledger import Ledger, describe_privacy
@@ -330,8 +330,19 @@ class Terms:
             check_service(self.choice.mechanism, size)
 
     def look(self, source: Any) -> None:
-        """Meet before the charge what can be met there: an engine that fails."""
+        """Meet before the charge what can be met there: an engine that fails, and more candidates
+        than can be listed. For the latter a draw is tried, with coins of its own, and thrown away:
+        how much is listed does not depend on the coins.
+        """
         source.profile.top()
+        if not getattr(source, "may_be_too_many", False):  # somebody else's need not say
+            return
+        try:
+            draw_outcomes(self.choice.mechanism, source.profile, SYSTEM)
+        except (EngineError, WorkError):
+            raise
+        except Exception:  # may depend on the coins, so it counts only in the draw that is charged
+            return
 
     def release(self) -> Release:
         """The release without its answer."""

@@ -77,6 +77,8 @@ def test_a_report_that_cannot_be_made_says_why(ledger, words, told, tmp_path, mo
         (("--ledger", "none.db"), "none.db"),
         (("--ledger", ".",), "it is a folder"),
         (("--host", "0.0.0.0"), "--reason"),
+        (("--host", "no.such.host.invalid", "--reason", "x"), "--host no.such.host.invalid"),
+        (("--data", "log=none.csv", "--columns", "log=a", "--unit", "log=row"), "'none.csv': No"),
         (("--data", "log=postgres://u:hunter2@db", "--columns", "log=a"), "--user"),
     ],
 )  # fmt: skip

@@ -65,3 +65,10 @@ def test_commands_that_charge_nothing_say_only_that(tmp_path):
     run = privmax("budget", "show", tmp_path / "budget.db")
     assert run.stderr == "Error: The output could not be written: No space left on device.\n"
     assert run.returncode == 2
+
+
+@pytest.mark.parametrize("asked", ["--help", "--version"])
+def test_help_and_version_are_told_of_it_too(asked):
+    run = privmax(asked)
+    told = "Error: The output could not be written: No space left on device."
+    assert (run.returncode, run.stderr.splitlines()) == (2, [told])

@@ -381,8 +381,12 @@ def test_where_there_is_no_ledger_or_account_it_tells_how_to_make_one(
 def test_no_error_shows_a_password(counts, dat, url, command):
     data = [counts, *QUERY] if command == "select" else [dat, *PRICE]
     run = privmax(command, *data, "--ledger", url)
-    no_server = "127.0.0.1:1/" in url and "pass/" not in url and "my " not in url
-    assert (run.exit_code, run.stdout) == (4 if no_server else 2, "")
+    no_server = "127.0.0.1:1/" in url and "pass/" not in url
+    codes = {4} if no_server else {2}
+    if "my " in url:
+        codes = {2, 4}  # before libpq 18 a space is part of the password
+    assert run.exit_code in codes
+    assert run.stdout == ""
     assert PASSWORD not in run.stderr
     run = privmax(command, *data, "--k", url, "--ledger", url)
     assert run.exit_code == 2

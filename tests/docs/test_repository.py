@@ -215,6 +215,12 @@ def test_hooks_run_what_lint_runs_and_fetch_nothing():
     assert len(entries) == 4
 
 
+def test_exceptions_of_the_linter_name_files_that_are_there():
+    lint = tomllib.loads(text_of("pyproject.toml"))["tool"]["ruff"]["lint"]
+    for name in lint["per-file-ignores"]:
+        assert (ROOT / name).is_file()
+
+
 # Pages
 
 

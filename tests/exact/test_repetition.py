@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from flint import arb
@@ -215,6 +216,24 @@ def test_the_cost_is_below_the_published_bound(law, theirs, ours):
     assert round(bound, 2) == theirs
     assert round(cost, 2) == pytest.approx(ours, abs=0.006)
     assert cost <= bound
+
+
+@pytest.mark.parametrize("law", ["geometric", "logarithmic", "-1/2", "poisson"])
+def test_the_page_shows_these_costs(law):
+    page = Path(__file__).parents[2] / "docs" / "howto" / "tuning.md"
+    row = next(
+        line for line in page.read_text("utf-8").splitlines() if line[3:].startswith(f'"{law}"')
+    )
+    pure, gaussian, theirs, tries = row.split("|")[2:6]
+    runs = random_runs(law, 10)
+    assert float(pure) == round(float(repetition_cost(RunCost(1), runs).epsilon), 2)
+    cost = float(repetition_cost(RunCost(rho=RHO), runs, MILLIONTH).epsilon)
+    assert float(gaussian) == pytest.approx(cost, abs=0.006)
+    assert cost <= float(theirs) + 0.005
+    if law != "poisson":  # its bound is in `test_beside_dp_accounting`
+        bound = published(float(RHO), float(runs.eta), float(runs.gamma), 10, 1e-6)
+        assert float(theirs) == round(bound, 2)
+    assert int(tries.removesuffix(" % ")) == round(100 * runs.hit(0.1))
 
 
 @pytest.mark.parametrize("law", ["geometric", "logarithmic", "-1/2", 5])

@@ -10,8 +10,17 @@ import pytest
 
 from privmax import Exponential, NestedMargin, Privacy
 from privmax.encoding import decode
-from privmax.errors import BudgetError, DataError, EngineError, LedgerError, ParameterError
+from privmax.errors import (
+    AnswerError,
+    BudgetError,
+    DataError,
+    EngineError,
+    LedgerError,
+    ParameterError,
+    WorkError,
+)
 from privmax.itemsets import METHODS, PrivBasis, top_itemsets
+from privmax.itemsets.miner import window
 from privmax.itemsets.release import Mining
 from privmax.itemsets.source import ItemsetSource
 from privmax.ledger import Ledger, Reservation
@@ -340,3 +349,40 @@ def test_the_ledger_holds_nothing_private_but_the_answer(ledger, file):
         1:
     ]  # the first holds a random id
     assert not any(secret in text for text in numbers for secret in ("500", "550", "340"))
+
+
+def test_more_itemsets_than_can_be_listed_are_refused_before_the_charge(ledger, monkeypatch):
+    """Fifty baskets of the same thirty items hold 2^30 itemsets; here a few are too many."""
+    monkeypatch.setattr(window, "MOST", 1000)
+    same = [list(range(12))] * 60
+    with pytest.raises(WorkError, match=r"More than 1,000 itemsets .* Use smaller sizes"):
+        top_itemsets(same, size="any", **PRICE, ledger=ledger.request("r1"))
+    assert kinds(ledger) == ["created"]
+    assert ledger.spent == Privacy(0)
+    assert top_itemsets(same, size=2, **PRICE, ledger=ledger.request("r1")).requested == 1
+
+
+def test_what_depends_on_coins_is_met_by_the_draw_that_is_charged(ledger, monkeypatch):
+    """A draw is tried before the charge; only too much work, or an engine, may stop it there."""
+    monkeypatch.setattr(window, "MOST", 1000)
+    draws = []
+
+    class Wrong(NestedMargin):
+        def draw(self, profile, coins):
+            outcome = super().draw(profile, coins)
+            draws.append(profile.top())
+            if profile.top() == 0:  # the invented one of a service check
+                return outcome
+            raise ValueError("by chance")
+
+    with pytest.raises(AnswerError):
+        top_itemsets(BASKETS, mechanism=Wrong(**PRICE), ledger=ledger.request("r1"))
+    assert kinds(ledger) == ["created", "reserved", "released"]
+    assert draws == [0, SUPPORT, SUPPORT]
+
+
+def test_a_strict_ledger_takes_too_much_work_for_no_answer(file, monkeypatch):
+    monkeypatch.setattr(window, "MOST", 1000)
+    with Ledger.create(file, budget=Privacy(10, "1e-5"), strict=True) as made:
+        release = top_itemsets([list(range(12))] * 60, size="any", **PRICE, ledger=made)
+        assert (release.items, made.spent) == ((), Privacy(1, "1e-6"))

@@ -8,8 +8,16 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 from privmax import Ledger, LimitedDomain, Privacy
-from privmax.errors import BudgetError, LedgerError, ParameterError
-from privmax.learning import Explicit, LinearGrid, PrivateERM, Stumps, select_model
+from privmax.errors import BudgetError, LedgerError, ParameterError, WorkError
+from privmax.learning import (
+    Conjunctions,
+    Explicit,
+    LinearGrid,
+    PrivateERM,
+    Stumps,
+    select_model,
+)
+from privmax.learning.classes.covers import search
 from privmax.ledger import Reservation
 from privmax.testing import SeededCoins
 
@@ -242,3 +250,14 @@ def test_a_charge_that_was_never_answered_is_answered_from_the_data(ledger, monk
     assert ledger.spent == Privacy(1)
     assert (learner(ledger, request="r10").fit_read(2, lambda: (X, Y)).predict(X) == Y).all()
     assert ledger.spent == Privacy(1)
+
+
+def test_a_search_that_is_given_up_is_not_charged(tmp_path, monkeypatch):
+    monkeypatch.setattr(search, "MOST_STEPS", 2000)
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 2, (200, 12)), rng.integers(0, 2, 200)
+    with Ledger.create(tmp_path / "b.db", budget=Privacy(5)) as ledger:
+        learner = PrivateERM(Conjunctions(4), "0.01", labels=[0, 1], ledger=ledger)
+        with pytest.raises(WorkError, match="Use fewer literals"):
+            learner.fit(X, y)
+        assert ledger.spent == Privacy(0)

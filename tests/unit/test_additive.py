@@ -185,8 +185,8 @@ def test_what_is_not_declared_is_not_told():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"schema": None}, r"schema='NoneType' is not allowed: it must be a Schema"),
-        ({"schema": {"age": 3}}, r"it must be a Schema"),
+        ({"schema": None}, r"schema is required: cells and categories are public"),
+        ({"schema": {"age": 3}}, r"schema='<dict>' is not allowed: it must be a Schema"),
         ({"labels": None}, r"labels is required: both must be declared"),
         ({"labels": [0, 1, 2]}, r"two different labels.*Only binary classification is supported"),
         ({"labels": ["no", 1]}, r"both numbers or both text"),

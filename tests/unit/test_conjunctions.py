@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pickle
 import sys
+from contextlib import suppress
 from math import comb
 from types import SimpleNamespace
 from unittest.mock import patch
@@ -15,7 +16,7 @@ import pytest
 
 import privmax.learning
 from privmax import kernels
-from privmax.errors import DataError, ParameterError
+from privmax.errors import DataError, ParameterError, WorkError
 from privmax.learning.classes.conjunctions import (
     Conjunction,
     Conjunctions,
@@ -283,8 +284,50 @@ def test_a_stopped_walk_returns(first):
     for walks in (numpy_walk, compiled_walk):
         tally = np.zeros(5000, np.int64)
         branch = Branch(root.positives, root.negatives, 2 * first, 5)
-        walks.walk(branch, Goal(-3000, 5000, order.after, order.sizes, tally, stop))
+        left = np.array([1 << 40], np.int64)
+        walks.walk(branch, Goal(-3000, 5000, order.after, order.sizes, tally, stop, left))
         assert tally.sum() == 1  # the first node alone
+
+
+@both_walks
+def test_a_search_that_would_not_end_is_given_up(compiled, monkeypatch):
+    """Labels are noise: many rules are about as good. The steps that are allowed are few here."""
+    rng = np.random.default_rng(0)
+    bits = rng.integers(0, 1 << 12, (400, 1)).astype(np.uint64)
+    order = Order.of(4, [1] * 12)
+
+    def search_all():
+        return Covers(order, bits[:200], bits[200:], compiled=compiled)
+
+    found = search_all()
+    levels = found.histogram(0)
+    assert sum(number for _, number in levels) == order.size
+    assert not found.may_be_too_many
+    monkeypatch.setattr(search, "MOST_STEPS", 1000)
+    assert found.may_be_too_many
+    for ask in (Covers.maximum, lambda covers: covers.histogram(0)):
+        with pytest.raises(WorkError, match=r"given up after 1e\+03 steps. Use fewer literals"):
+            ask(search_all())
+    found._known = None
+    score, number = levels[-1]
+    assert found.at(score, number - 1) is not None  # what was drawn is looked for to the end
+    assert found.at(score, number) is None
+
+
+@pytest.mark.slow
+def test_steps_of_one_branch_do_not_hide_those_of_another(monkeypatch):
+    """Counts that are not complete must never pass for all of them, however threads take turns."""
+    rng = np.random.default_rng(0)
+    bits = rng.integers(0, 1 << 16, (2000, 1)).astype(np.uint64)
+    order = Order.of(5, [1] * 16)
+    whole = Covers(order, bits[:1000], bits[1000:], compiled=True).histogram(900)
+    monkeypatch.setattr(search, "_threads", lambda size: 4)
+    for most in (10**3, 10**4, 10**5, 10**6, 10**7, 10**9):
+        monkeypatch.setattr(search, "MOST_STEPS", most)
+        seen = whole
+        with suppress(WorkError):
+            seen = Covers(order, bits[:1000], bits[1000:], compiled=True).histogram(900)
+        assert seen == whole
 
 
 @pytest.mark.slow

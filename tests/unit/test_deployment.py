@@ -159,6 +159,15 @@ def test_the_checklist_says_what_is_known_and_what_a_person_must_add(ledger):
     assert 'Shop: "\\#1"' in written
 
 
+def test_nothing_is_called_pure_before_the_first_release_unless_it_will_be(tmp_path):
+    with Ledger.create(tmp_path / "a.db", epsilon=3, delta="1e-5") as ledger:
+        found = Deployment.of(ledger)
+    items = {item.topic: item for item in checklist.items(found)}
+    assert items["Privacy parameter δ"].known == "δ = 0; the budget is 1e-05."
+    entry = {one.name: one.value for one in registry.fields(found)}
+    assert entry["variant_name"] == "Approximate DP"
+
+
 def test_a_weak_guarantee_is_called_weak(tmp_path):
     with Ledger.create(tmp_path / "w.db", epsilon=50) as ledger:
         privmax.select({"a": 5}, epsilon=20, universe=["a", "b"], ledger=ledger)

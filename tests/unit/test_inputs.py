@@ -520,8 +520,9 @@ class TestResources:
             settings = "SELECT current_setting('temp_directory'), current_setting('memory_limit')"
             seen.append(connection.execute(settings).fetchone())
             assert stat.S_IMODE(os.stat(seen[-1][0]).st_mode) == 0o700
-            fetches = "SELECT current_setting('autoinstall_known_extensions')"
-            assert connection.execute(fetches).fetchone() == (False,)
+            for what in ("autoinstall_known_extensions", "autoload_known_extensions"):
+                asked = connection.execute(f"SELECT current_setting('{what}')")
+                assert asked.fetchone() == (False,)
 
         with use(Resources(memory="1GB", watch=watch)):
             assert release("a.csv")[0]

@@ -293,7 +293,7 @@ def test_masked_genotypes_are_refused(genotypes, status):
 def test_group_sizes_are_declared_and_kept(genotypes, status, counts):
     with pytest.raises(ParameterError, match="cases is required"):
         top_markers(counts, controls=CONTROLS, epsilon=1)
-    with pytest.raises(DataError, match="as many cases and controls"):
+    with pytest.raises(DataError, match="as many people in each group"):
         top_markers(genotypes, status=status, cases=29, controls=21, epsilon=1)
     with pytest.raises(DataError, match="larger than its group"):
         top_markers(counts, cases=5, controls=CONTROLS, epsilon=1)

@@ -466,7 +466,7 @@ def test_pages_refer_to_nothing_outside_them():
 
 
 def test_what_cannot_be_printed_is_spelled_out(tmp_path):
-    assert text("a\x00b\x1b[31m\n\ud800 é\u200d") == "a\\x00b\\x1b[31m\\n\\ud800 é\u200d"
+    assert text("a\x00b\x1b[31m\n\ud800 é\u200d") == "a\\x00b\\x1b[31m\\n\\ud800 é\\u200d"
     file = tmp_path / "page.html"
     report.write(report.html(released("\ud800\x00")), file)
     assert "\\ud800\\x00" in file.read_text(encoding="utf-8")

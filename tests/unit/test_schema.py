@@ -335,12 +335,12 @@ def test_files(tmp_path):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[age]\nlow = 17\n", "age.high is required"),
+        ("[age]\nlow = 17\n", "age.high is required.* For example low = 0 and high = 100"),
         ('[age]\nlow = "x"\nhigh = 3\n', "age.low='x' is not allowed"),
         ("[age]\nlow = 17\nhihg = 3\n", "age.hihg=3 .* no such setting"),
         ("[age]\nvalues = [1]\ncells = 3\n", "age.cells=3 .* beside values"),
         ("age = 3\n", "age=3 .* table with low and high"),
-        ("", "at least one column"),
+        ("", "schema.toml' is not allowed: it has no table for any column"),
         ("[age\n", "not valid TOML"),
         ("[age]\nvalues = [1.5]\n", "age.values=1.5 .* whole number"),
         ("[age]\nvalues = []\n", "age.values=.* at least one value"),
@@ -399,7 +399,7 @@ def test_json_that_is_no_schema(tmp_path):
     for text, told in [
         ("{", "not valid JSON"),
         ('{"a": {"low": 0, "high": 1}, "a": {"low": 0, "high": 2}}', "occurs twice"),
-        ("[]", "at least one column"),
+        ("[]", "no table for any column"),
     ]:
         written.write_text(text)
         with pytest.raises(ParameterError, match=told):

@@ -226,7 +226,7 @@ def test_processes_have_coins_of_their_own():
         ({"epsilon": None}, "does not declare"),
         ({"runs": 1}, "runs=1"),
         ({"law": "normal"}, "law='normal'"),
-        ({"train": 1}, "train=1"),
+        ({"train": 1}, "train=1 .* For example 0.75"),
         ({"neighbors": "all"}, "neighbors='all'"),
         ({"max_runs": 20}, "max_runs=20"),
         ({"max_runs": 20, "delta": "1e-6"}, "max_runs=20"),
@@ -243,7 +243,7 @@ def test_what_a_learner_refuses_is_met_before_the_search():
     learner = PrivateERM(Stumps(low=0, high=1))
     with pytest.raises(ParameterError, match="labels"):
         PrivateSearch(learner, {"floor": [0, 1]}, epsilon=1).fit(X, Y)
-    with pytest.raises(ParameterError, match="is it private"):
+    with pytest.raises(ParameterError, match="LogisticRegression has no such parameter"):
         PrivateSearch(LogisticRegression(), {"C": [1]}, epsilon=1).fit(X, Y)
 
 

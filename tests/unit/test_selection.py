@@ -46,8 +46,8 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = pytester.path
     (folder / "pytest.ini").write_text(CONFIG, encoding="utf-8")
     root = Path(__file__).parents[2]
-    for name in ("tests/conftest.py", "tools/servers.py"):  # the latter is imported by the former
-        (folder / name).parent.mkdir()
+    for name in ("tests/conftest.py", "tools/offline.py", "tools/servers.py"):  # it imports them
+        (folder / name).parent.mkdir(exist_ok=True)
         shutil.copy(root / name, folder / name)
     (folder / "tests/test_all.py").write_text(TESTS, encoding="utf-8")
     return folder

@@ -288,6 +288,22 @@ def test_blocks_are_public(rows):
     assert stable(blocks=40).fit(*rows).blocks_ == 40
 
 
+def test_blocks_without_rows_vote_without_a_fit_each(rows):
+    """They vote alike, so one fit tells for all of them."""
+    fits = []
+
+    class Counting(Lasso):
+        def fit(self, X, y):
+            fits.append(len(X))
+            return super().fit(X, y)
+
+    X, y = rows[0][:20], rows[1][:20]
+    with pytest.warns(UserWarning, match="No answer"):
+        stable(estimator=Counting(alpha=0.1), blocks=5000).fit(X, y)
+    assert fits.count(0) == 1
+    assert sum(fits) == 20
+
+
 @pytest.mark.parametrize(
     ("selector", "message"),
     [
@@ -295,6 +311,8 @@ def test_blocks_are_public(rows):
         (stable(delta=0), "a test of stability needs a delta"),
         (stable(fallback="some"), 'it must be "all", "none" or "any"'),
         (stable(blocks=1), "blocks=1"),
+        (stable(blocks=1 << 21), "it must be at most 1048576"),
+        (stable(epsilon=None), "epsilon is required"),
         (stable(estimator=Lasso), "it must be a selector or a model"),
         (stable(estimator="lasso"), "it must be a selector or a model"),
         (stable(mechanism="exponential"), "able to draw every set"),

@@ -820,7 +820,7 @@ FRAMES = {
     "Arrow dictionary": lambda rows: pa.table(
         {**rows, "item": pa.array(rows["item"]).dictionary_encode()}
     ),
-    "DuckDB relation": lambda rows: duckdb.connect().from_arrow(pa.table(rows)),
+    "DuckDB relation": lambda rows: duckdb.from_arrow(pa.table(rows)),
 }
 
 

@@ -81,10 +81,10 @@ def read_columns(given: Input, label: str) -> list[str]:
             from privmax.sources.reading import as_table
 
             table = as_table(data, [], [], True, held)
-            return _chosen(table.columns, None, label, shown=not _is_csv(data))
+            return _choose_features(table.columns, None, label, shown=not _is_csv(data))
         _check_features(data, None)
         with open_records(cast(Place, data), []) as (names, _):
-            return _chosen(names, None, label, shown=False)
+            return _choose_features(names, None, label, shown=False)
     raise AssertionError
 
 
@@ -129,7 +129,7 @@ def _of_text(names: Sequence[str], rows: Rows, asked: _Asked) -> Examples:
     features, label, labels = asked
     if len(set(names)) < len(names):
         raise DataError("Two columns of FILE have the same name. Rename one.")
-    chosen = _chosen(names, features, label, shown=False)
+    chosen = _choose_features(names, features, label, shown=False)
     if features is None:
         _names(chosen)
     places = [names.index(name) for name in chosen]
@@ -187,7 +187,7 @@ def _cells_of_text(rows: Rows, places: Sequence[int], schema: Schema) -> NDArray
     return cells
 
 
-def _chosen(
+def _choose_features(
     names: Sequence[str],
     features: Sequence[str] | Schema | None,
     label: str | None,
@@ -237,7 +237,7 @@ def _of_table(data: object, where: Condition | None, asked: _Asked, held: ExitSt
 
     features, label, labels = asked
     table = as_table(data, [], [], True, held)
-    chosen = _chosen(table.columns, features, label, shown=not _is_csv(data))
+    chosen = _choose_features(table.columns, features, label, shown=not _is_csv(data))
     if features is None and _is_csv(data):
         _names(chosen)
     table = keep_rows(table, where, data)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -19,6 +20,7 @@ import click
 
 from privmax import __version__
 from privmax.cli.passwords import without_urls
+from privmax.display import spell_out
 from privmax.errors import PrivmaxError
 
 if TYPE_CHECKING:
@@ -44,6 +46,13 @@ REQUEST = "privmax.request"
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 """Why the output may be lost. That nobody reads it any more is for click to handle."""
 
+OUT_OF_MEMORY = (
+    "This takes more memory than there is. Give less data at a time, or a smaller universe, k or "
+    "class of rules; files that end in .parquet, and tables of a database, are counted outside of "
+    "this process."
+)
+"""What is said where the machine, or a limit that somebody set, has no more memory."""
+
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
 
@@ -54,6 +63,9 @@ class Refused(click.ClickException):
     """
 
     exit_code = 2
+
+    def __init__(self, message: str) -> None:
+        super().__init__(spell_out(message, keep="\n"))
 
 
 class RefusedNow(Refused):
@@ -115,6 +127,8 @@ class Group(Command, click.Group):
         except KeyboardInterrupt:
             click.echo("Aborted!", err=True)
             raise click.exceptions.Exit(INTERRUPTED) from None
+        except MemoryError:
+            raise Refused(OUT_OF_MEMORY) from None
         except OSError as error:
             if error.errno not in _FULL:
                 raise
@@ -150,7 +164,8 @@ def _without_urls() -> Iterator[None]:
     try:
         yield
     except click.UsageError as error:
-        raise click.UsageError(without_urls(error.format_message()), ctx=error.ctx) from None
+        told = spell_out(without_urls(error.format_message()), keep="\n")
+        raise click.UsageError(told, ctx=error.ctx) from None
 
 
 class LazyGroup(Group):
@@ -187,7 +202,13 @@ class LazyGroup(Group):
             from privmax.cli.completion import offer
 
             offer()
-        return super().main(*args, **options)
+        try:
+            return super().main(*args, **options)
+        except OSError as error:  # of --help and --version, which answer before a command runs
+            if error.errno not in _FULL:
+                raise
+            click.echo(f"Error: The output could not be written: {error.strerror}.", err=True)
+            sys.exit(Refused.exit_code)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

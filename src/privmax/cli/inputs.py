@@ -9,10 +9,13 @@ import json
 import os
 import re
 import sys
+import zlib
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from glob import glob
+from gzip import BadGzipFile
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,6 +23,7 @@ from privmax import samples
 from privmax.cli.messages import describe_error
 from privmax.cli.passwords import SAMPLE
 from privmax.errors import DataError, EngineError, ParameterError, PrivmaxError, column_error
+from privmax.sources.bounded import open_bytes
 from privmax.sources.conditions import Condition
 from privmax.sources.files import (
     FIRST_LINE,
@@ -167,7 +171,10 @@ def read_universe(given: str, columns: int, option: str = "universe") -> Univers
         )  # fmt: skip
     labels: list[Any] = []
     try:
-        with open(given, encoding="utf-8-sig", newline="") as file:
+        with (
+            open_bytes(Path(given)) as held,
+            TextIOWrapper(held, encoding="utf-8-sig", newline="") as file,
+        ):
             rows = csv.reader(file, strict=True)
             for row in rows:
                 if row and len(row) != columns:
@@ -177,8 +184,10 @@ def read_universe(given: str, columns: int, option: str = "universe") -> Univers
                         "Put each label on a line of its own, and quotes around one with a comma."
                     )
                 labels += [row[0] if columns == 1 else tuple(row)] if row else []
+    except (EOFError, zlib.error, BadGzipFile):
+        raise DataError(f"--{option}: the file is not a gzip file, or is truncated.") from None
     except OSError as error:
-        raise DataError(f"--{option}: {error.strerror}.") from None
+        raise DataError(f"--{option}: {error.strerror or 'the file cannot be read'}.") from None
     except (UnicodeDecodeError, csv.Error):
         raise DataError(f"--{option}: the file is not readable as CSV in UTF-8.") from None
     return Universe.of(labels, option)

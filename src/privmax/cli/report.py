@@ -14,6 +14,7 @@ from privmax.cli.messages import describe_error
 from privmax.cli.options import LedgerOptions
 from privmax.cli.output import busy
 from privmax.cli.passwords import hide_password, without_urls
+from privmax.display import spell_out
 from privmax.errors import ParameterError, PrivmaxError, explain_install
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def _write(report: str, page: Callable[[], str], as_json: bool) -> None:
     with busy("Writing the report"):
         write(page(), report)
     if not as_json:
-        click.echo(f"{'report':11}{report}")
+        click.echo(f"{'report':11}{spell_out(report)}")
 
 
 @contextmanager

@@ -6,7 +6,6 @@ written. Errors say what was wrong and whether anything is spent.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -20,13 +19,14 @@ import click
 
 from privmax.advice import next_steps
 from privmax.cli.environment import LEDGER, LEDGER_NAME, check_ledger
-from privmax.cli.group import REQUEST, refusal
+from privmax.cli.group import REQUEST, Refused, refusal
 from privmax.cli.messages import describe_error, describe_ledger_error, spell_option
 from privmax.cli.options import LedgerOptions, Limits
 from privmax.cli.output import busy, describe_release, dump_release, exact_privacy
 from privmax.cli.passwords import without_urls
 from privmax.cli.report import check_report, report_release
 from privmax.cli.tables import Table, check_columns, check_output, write_output
+from privmax.display import spell_out, to_json
 from privmax.errors import BudgetError, LedgerError, ParameterError, PrivacyWarning, PrivmaxError
 from privmax.ledger import Ledger
 from privmax.resources import Resources, use
@@ -103,7 +103,7 @@ class Output:
             check_report(self.report)
 
 
-class BudgetRefused(click.ClickException):
+class BudgetRefused(Refused):
     """The budget does not allow it."""
 
     exit_code = 3
@@ -206,7 +206,7 @@ def print_warnings() -> Iterator[None]:
         line: str | None = None,
     ) -> None:
         if issubclass(category, PrivacyWarning):
-            click.echo(f"Warning: {message}", err=True)
+            click.echo(f"Warning: {spell_out(str(message))}", err=True)
         else:
             others(message, category, filename, lineno, file, line)
 
@@ -233,7 +233,7 @@ def _refuse(
                 "cost": exact_privacy(error.cost),
                 "account": error.account,
             }
-            click.echo(json.dumps({"error": "budget", **about}, ensure_ascii=False))
+            click.echo(to_json({"error": "budget", **about}))
         raise BudgetRefused(str(error)) from None
     except PrivmaxError as error:
         misplaced = type(error) is ParameterError and error.name == "where"

@@ -19,7 +19,7 @@ import click
 from privmax.cli.group import Refused
 from privmax.cli.messages import describe_error
 from privmax.cli.report import explain_repetition
-from privmax.display import portable
+from privmax.display import portable, spell_out
 from privmax.errors import ParameterError, PrivmaxError, explain_install
 from privmax.writing import check_file, write
 
@@ -113,7 +113,7 @@ def write_output(file: str, table: Table, release: Release, text: str, as_json: 
         stands = "The answer above is valid and charged."
         raise Refused(f"{told} {stands} {explain_repetition(release, 'the file')}") from None
     if not as_json:
-        click.echo(f"{'output':11}{file}")
+        click.echo(f"{'output':11}{spell_out(file)}")
 
 
 def _content(ending: str, table: Table, release: Release, text: str) -> str | bytes:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from privmax.cli.inputs import Input, find_file, name_columns, open_data
+from privmax.cli.inputs import Input, check_exists, find_file, name_columns, open_data
 from privmax.cli.passwords import SAMPLE
 from privmax.errors import ParameterError
 from privmax.explore.jobs import SAMPLES
@@ -24,6 +24,9 @@ from privmax.sources.tables import Columns
 
 ENTRIES = ("file", "table", "columns", "where", "user", "score", "unit", "growth", "about")
 """What a file of data sets may say of one."""
+
+LARGEST_TOML = 1 << 24
+"""Bytes of a file of data sets, at most."""
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,59}"
 
@@ -114,6 +117,14 @@ class Dataset:
         find_file(file)
         return made
 
+    def check_place(self) -> None:
+        """Refuse a file that is not there: a strict ledger would be charged for every question
+        about it. Opens nothing.
+        """
+        file = find_file(self.file)
+        if "://" not in file:
+            check_exists(file)
+
     def input(self, where: str | None = None) -> Input:
         return Input(find_file(self.file), self.table, where)
 
@@ -181,11 +192,18 @@ def read_datasets(
     if file is not None:
         try:
             with open(file, "rb") as opened:
-                found = tomllib.load(opened)
+                text = opened.read(LARGEST_TOML + 1)
+            if len(text) > LARGEST_TOML:
+                raise ParameterError(
+                    "datasets", file, f"it has more than {LARGEST_TOML >> 20} MiB", ""
+                )
+            found = tomllib.loads(text.decode("utf-8"))
         except OSError as error:
             raise ParameterError("datasets", file, str(error.strerror), "") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ParameterError("datasets", file, f"it is no TOML: {error}", "") from None
+        except RecursionError:
+            raise ParameterError("datasets", file, "it is nested too deep", "") from None
         for name, entries in found.items():
             if not isinstance(entries, dict):
                 raise ParameterError(

@@ -80,7 +80,8 @@ def lines(
         at = f"{LEFT + WIDE * place(marked):.2f}%"
         mark = f'<line class="mark" x1="{at}" x2="{at}" y1="10" y2="{TALL + 10}"/>'
     legend = "".join(
-        f'<li><span class="swatch s{number}" aria-hidden="true"></span>{text(name)}</li>'
+        '<li><svg class="swatch" width="26" height="8" aria-hidden="true">'
+        f'<line class="line s{number}" x1="0" x2="26" y1="4" y2="4"/></svg>{text(name)}</li>'
         for number, name in enumerate(found)
     )
     return (

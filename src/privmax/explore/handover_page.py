@@ -46,7 +46,7 @@ async def show(explorer: Explorer, request: Request) -> Response:
                 f"Fields of {code(registry.SOURCE)}. A person must add or check "
                 f"{len(missing)} of {len(entry)}; each is marked."
             ),
-            f'<pre tabindex="0" class="tall"><code>{_shown(registry.to_yaml(entry))}</code></pre>',
+            f'<pre tabindex="0" class="tall"><code>{_escape(registry.to_yaml(entry))}</code></pre>',
             f'<p class="buttons"><a class="button" href="/handover/registry.yaml{query}">Save as '
             f"YAML</a></p>",
             paragraph(f"The same without a browser: {code(_command(given, tier))}"),
@@ -104,7 +104,7 @@ def _command(given: dict[str, str], tier: str) -> str:
     return " ".join(words)
 
 
-def _shown(written: str) -> str:
+def _escape(written: str) -> str:
     return "\n".join(map(text, written.splitlines()))
 
 

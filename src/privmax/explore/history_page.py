@@ -225,7 +225,7 @@ async def verify(explorer: Explorer, request: Request) -> Response:
     """Whether the history adds up."""
     if explorer.ledger is None:
         return HTMLResponse(notice("There is no ledger."))
-    count, last, faults = await explorer.in_thread(_verified, explorer.ledger)
+    count, last, faults = await explorer.in_thread(_verify, explorer.ledger)
     if faults:
         told = "".join(f"<li>{text(explorer.without_paths(str(one)))}</li>" for one in faults[:20])
         return HTMLResponse(notice(f"The ledger is not sound:<ul>{told}</ul>", "error"))
@@ -236,7 +236,7 @@ async def verify(explorer: Explorer, request: Request) -> Response:
     return HTMLResponse(notice(words, "good"))
 
 
-def _verified(ledger: Ledger) -> tuple[int, str, list[object]]:
+def _verify(ledger: Ledger) -> tuple[int, str, list[object]]:
     count, last = 0, ""
     for event in ledger.history():
         count, last = event.seq, event.hash

@@ -58,6 +58,7 @@ def plan_leads(
             mechanism needs.
         is_slow: Whether to compute the rows of the slow mechanisms, and only those.
     """
+    from privmax.mechanisms.registry import MECHANISMS
     from privmax.planning.plans import candidates, plan, price_in_words, winners
 
     k, ranked = options.get("k", 1), options.get("ranked", False)
@@ -92,7 +93,7 @@ def plan_leads(
         "where": candidates(found.universe),
         "cost": price_in_words(found.privacy, found.neighbors),
         "curves": {} if is_slow else _curves(found, lead),
-        "later": [] if is_slow else later,
+        "later": [] if is_slow else [MECHANISMS[name].name for name in later],
     }
 
 

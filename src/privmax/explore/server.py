@@ -121,6 +121,11 @@ def listen(host: str, port: int) -> socket.socket:
             found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind((host, port))
         found.listen(WAITING)
+    except socket.gaierror:
+        found.close()
+        raise ParameterError(
+            "host", host, "this machine has no such address", "Leave it out to serve loopback."
+        ) from None
     except OSError as error:
         found.close()
         raise ParameterError(

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privmax.itemsets.baskets import known
-from privmax.itemsets.miner.window import TOGETHER, Miner, Rows
+from privmax.itemsets.baskets import Baskets, known
+from privmax.itemsets.miner import window
+from privmax.itemsets.miner.window import TOGETHER, Miner, Rows, estimate_work
 from privmax.itemsets.numbering import Numbering, nth_outside
 from privmax.mechanisms.contract import Outcome
 from privmax.profile import Level, Profile
@@ -46,6 +47,7 @@ class ItemsetSource(PlainSource):
         self, rows: Rows, labels: Sequence[Any], sizes: range, *, closed: bool, floor: int = 0
     ) -> None:
         self._rows, self._labels, self._floor = rows, labels, floor
+        self._sizes = sizes
         self._drawn: dict[tuple[Any, ...], tuple[tuple[int, ...], int | None]] = {}
         self._miner = Miner(rows, sizes)
         self._numbers: dict[int, int] = {}
@@ -55,6 +57,13 @@ class ItemsetSource(PlainSource):
 
     def __repr__(self) -> str:
         return "ItemsetSource(<private>)"
+
+    @property
+    def may_be_too_many(self) -> bool:  # type: ignore[override]  # elsewhere it is a constant
+        """Whether there may be more itemsets than are listed: for certain not in small data."""
+        if not isinstance(self._rows, Baskets):
+            return True
+        return estimate_work(self._rows.offsets, self._sizes[-1]) > window.MOST
 
     def listed(self) -> int:
         return self.universe or 0  # asked of closed universes only, where nobody is left out

@@ -108,7 +108,9 @@ class Schema:
             else:
                 text = held.decode("utf-8-sig")
                 columns = _parse_json(text) if spelled == "JSON" else tomllib.loads(text)
-                return cls.from_dict(columns)
+                if isinstance(columns, Mapping) and columns:
+                    return cls.from_dict(columns)
+                why = "it has no table for any column"
         except ParameterError:
             raise
         except OSError as error:
@@ -200,6 +202,13 @@ class Schema:
         return f"Schema({dict(zip(self.names, self.columns, strict=True))!r})"
 
 
+_BOUNDS = (
+    "Do not compute them from the data: that would release somebody's extreme values. For example "
+    "low = 0 and high = 100, or thresholds = [18, 65]."
+)
+"""What to do where a column of a file has no bounds."""
+
+
 def _read_one(name: str, given: Any) -> Number | Category:
     """A column from the plain values of its arguments; an error names both."""
     kind: type[Number | Category] = Number
@@ -226,7 +235,7 @@ def _read_one(name: str, given: Any) -> Number | Category:
     except ParameterError as error:
         about = f"{name}.{error.name}"
         if error.missing:
-            raise ParameterError.required(about, error.allowed, error.remedy) from None
+            raise ParameterError.required(about, error.allowed, _BOUNDS) from None
         raise ParameterError(about, error.value, error.allowed, error.remedy) from None
 
 

@@ -292,7 +292,7 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         total = positive("epsilon", self.epsilon)  # type: ignore[arg-type]  # it is not None
         if "epsilon" not in learner.get_params(deep=False):
             raise ParameterError(
-                "epsilon", self.epsilon, f"{type(learner).__name__} has none: is it private?",
+                "epsilon", self.epsilon, f"{type(learner).__name__} has no such parameter to set",
                 "Use a private learner. If it has a method privacy_cost, leave epsilon out.",
             )  # fmt: skip
         low, high = 0, STEPS + 1

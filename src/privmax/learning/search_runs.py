@@ -57,7 +57,7 @@ class RandomRepetition(Parameters):
     epsilon: Parameter[Any, Fraction | None] = parameter(optional(positive), default=None)
     run_delta: Exact = parameter(probability, default=0)
     rho: Parameter[Any, Fraction | None] = parameter(optional(positive), default=None)
-    train: Exact = parameter(open_probability, default=Fraction(3, 4))
+    train: Exact = parameter(open_probability, default=Fraction(3, 4), remedy="For example 0.75.")
     neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
     max_runs: OptionalWhole = parameter(optional(whole), default=None)
 

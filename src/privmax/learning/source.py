@@ -52,6 +52,11 @@ class HypothesisSource(PlainSource):
     def __repr__(self) -> str:
         return "HypothesisSource(<private>)"
 
+    @property
+    def may_be_too_many(self) -> bool:  # type: ignore[override]  # elsewhere it is a constant
+        """Whether the search may be given up; only some classes search."""
+        return bool(getattr(self._scored, "may_be_too_many", False))
+
     def listed(self) -> int:
         return self.universe or 0
 

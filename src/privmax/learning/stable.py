@@ -68,6 +68,9 @@ Columns = tuple[int, ...]
 
 ALL, NONE, ANY = "all", "none", "any"
 
+MOST_BLOCKS = 1 << 20
+"""No more blocks may vote: each takes time and memory."""
+
 WHY = "the set with most votes is released only if it is stable"
 """Why the gap test runs."""
 
@@ -278,8 +281,15 @@ class StableSelector(PrivateSelector):
             raise ParameterError(
                 "fallback", self.fallback, f'it must be "{ALL}", "{NONE}" or "{ANY}"'
             )
-        if self.blocks is not None:
-            whole("blocks", self.blocks, least=2)
+        if self.blocks is not None and whole("blocks", self.blocks, least=2) > MOST_BLOCKS:
+            raise ParameterError(
+                "blocks", self.blocks, f"it must be at most {MOST_BLOCKS}",
+                "Leave it out: by default it is twice the lead that the winner needs.",
+            )  # fmt: skip
+        if self.epsilon is None and (self.mechanism is None or isinstance(self.mechanism, str)):
+            raise ParameterError.required(
+                "epsilon", "", "Give epsilon (and delta), or a mechanism."
+            )
         if self.estimator is None and self.size is None:
             raise ParameterError.required(
                 "size", "the lasso goes on until so many columns are in", "For example 5."
@@ -345,9 +355,12 @@ class StableSelector(PrivateSelector):
         parts = deal(len(X), blocks, coins)
         with _fixed_randomness() as reset:
             votes: Counter[Columns] = Counter()
-            for part in parts:
+            filled = [part for part in parts if part.size]
+            empty = [part for part in parts if not part.size]
+            # A vote is a function of the rows of its block: one without rows votes for all of them.
+            for part in (*filled, *empty[:1]):
                 reset()
-                votes[vote(X[part], _own_type(y[part]))] += 1
+                votes[vote(X[part], _own_type(y[part]))] += 1 if part.size else len(empty)
         return VoteSource(votes, X.shape[1], self.size, terms.universe.size)
 
     def _vote(self) -> Callable[[NDArray[np.float64], NDArray[Any]], Columns]:

@@ -23,6 +23,7 @@ from privmax.errors import (
     LedgerError,
     ParameterError,
     UnsupportedError,
+    WorkError,
 )
 from privmax.ledger.events import LONGEST, Price, label
 from privmax.ledger.ledger import Ledger, Reservation
@@ -249,6 +250,7 @@ def _renew(error: BaseException) -> Exception:
         DataError,
         EngineError,
         UnsupportedError,
+        WorkError,
     ):  # their messages never quote data
         if type(error) is kind:
             return kind(str(error))

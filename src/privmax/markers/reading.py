@@ -57,8 +57,8 @@ _STRANGE = (
     "markers, list the markers: markers=['rs1', 'rs2']."
 )
 _SIZES = (
-    "The study does not have as many cases and controls as cases and controls say. If it should, "
-    "check case: the value of status that cases have."
+    "The study does not have as many people in each group as cases= and controls= say. If it "
+    "should, check case=, the value of status that cases have."
 )
 
 

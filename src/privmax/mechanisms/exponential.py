@@ -30,12 +30,13 @@ from privmax.mechanisms.peeling import (
     chance_all_best,
     composition_delta,
     peel,
+    read_length,
     sequence_law,
 )
 from privmax.mechanisms.weights import block_shares, block_weights, closed_view
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import weighted
-from privmax.numbers import positive, whole
+from privmax.numbers import positive
 from privmax.parameters import Exact, Whole, parameter
 from privmax.privacy import ADD_REMOVE, Privacy
 from privmax.profile import Level, Profile, Window
@@ -66,7 +67,7 @@ class Exponential(Ranker):
     epsilon: Exact = parameter(positive)
     delta: Exact = parameter(composition_delta, default=0, beside="k")
     neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
-    k: Whole = parameter(whole, default=1)
+    k: Whole = parameter(read_length, default=1)
 
     @property
     def bounded_range(self) -> bool:

@@ -35,12 +35,12 @@ from privmax.mechanisms.contract import (
     require_fit,
     require_single,
 )
-from privmax.mechanisms.peeling import Ranker, Sequences
+from privmax.mechanisms.peeling import Ranker, Sequences, read_length
 from privmax.mechanisms.weights import clip_width, decay, shares
 from privmax.noise.balls import ball
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import uniform_below, weighted
-from privmax.numbers import positive, whole
+from privmax.numbers import positive
 from privmax.parameters import Exact, Whole, parameter
 from privmax.privacy import ADD_REMOVE, Privacy, swing
 from privmax.profile import Level, Profile, Window
@@ -67,7 +67,7 @@ class JointExponential(Ranker):
 
     epsilon: Exact = parameter(positive)
     neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
-    k: Whole = parameter(whole)
+    k: Whole = parameter(read_length)
 
     def draw(self, profile: Profile, coins: Coins) -> Outcome:
         require_single(self.k)

@@ -37,6 +37,7 @@ from privmax.mechanisms.peeling import (
     Sequences,
     chance_all_best,
     peel,
+    read_length,
     round_and_guard,
     sequence_law,
 )
@@ -77,7 +78,7 @@ class LimitedDomain(Ranker):
     rank: Whole = parameter(whole)
     neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
     growth: OptionalWhole = parameter(optional(whole), default=None)
-    k: Whole = parameter(whole, default=1)
+    k: Whole = parameter(read_length, default=1)
 
     def draw(self, profile: Profile, coins: Coins) -> Outcome:
         require_single(self.k)

@@ -20,7 +20,7 @@ from privmax.errors import ParameterError
 from privmax.mechanisms.contract import ROUNDING, Mechanism, Outcome
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import uniform_below
-from privmax.numbers import Number, open_probability, probability
+from privmax.numbers import Number, open_probability, probability, whole
 from privmax.profile import Level, Profile, Window
 
 Draw = Callable[[Sequence[Level], Coins], int]
@@ -30,6 +30,27 @@ last: the guard.
 
 Chances = Callable[[Sequence[Level]], Sequence[float]]
 """One round's law: the probability of each block and, where there is a guard, last of the guard."""
+
+
+LONGEST_LIST = 10_000
+"""Longer lists are not drawn: each item takes a round of its own."""
+
+
+def read_length(name: str, value: int) -> int:
+    """Read how many items a list holds.
+
+    Raises:
+        ParameterError: It is no whole number from 1 to LONGEST_LIST.
+
+    Examples:
+        >>> read_length("k", 10)
+        10
+    """
+    length = whole(name, value)
+    if length > LONGEST_LIST:
+        allowed = f"a list holds at most {LONGEST_LIST:,} items, each drawn in a round of its own"
+        raise ParameterError(name, value, allowed, "Ask for fewer, or use SetMargin.")
+    return length
 
 
 @dataclass(frozen=True, repr=False)

@@ -32,12 +32,13 @@ from privmax.mechanisms.peeling import (
     chance_all_best,
     composition_delta,
     peel,
+    read_length,
     sequence_law,
 )
 from privmax.mechanisms.weights import closed_view
 from privmax.noise.coins import Coins
 from privmax.noise.race import EXPONENTIAL, QUADRATURE_ERROR, race_law, run_race
-from privmax.numbers import positive, whole
+from privmax.numbers import positive
 from privmax.parameters import Exact, Whole, parameter
 from privmax.privacy import ADD_REMOVE, Privacy
 from privmax.profile import Level, Profile, Window
@@ -68,7 +69,7 @@ class PermuteAndFlip(Ranker):
     epsilon: Exact = parameter(positive)
     delta: Exact = parameter(composition_delta, default=0, beside="k")
     neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
-    k: Whole = parameter(whole, default=1)
+    k: Whole = parameter(read_length, default=1)
 
     def draw(self, profile: Profile, coins: Coins) -> Outcome:
         require_single(self.k)

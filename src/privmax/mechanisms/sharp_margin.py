@@ -48,6 +48,7 @@ from privmax.mechanisms.peeling import (
     Sequences,
     chance_all_best,
     peel,
+    read_length,
     round_and_guard,
     sequence_law,
 )
@@ -113,7 +114,7 @@ class SharpMargin(Ranker):
     neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
     guards: Parameter[Guards, Guards] = parameter(_read_guards, default=FEW)
     growth: OptionalWhole = parameter(optional(whole), default=None)
-    k: Whole = parameter(whole, default=1)
+    k: Whole = parameter(read_length, default=1)
 
     def draw(self, profile: Profile, coins: Coins) -> Outcome:
         require_single(self.k)

@@ -108,8 +108,8 @@ class Deployment:
 
     @property
     def is_pure(self) -> bool:
-        """Whether nothing but ε was spent."""
-        return not self.cost.delta
+        """Whether nothing but ε was spent, or, before the first release, can be spent."""
+        return not (self.cost if self.releases else self.budget).delta
 
     @property
     def adjacency(self) -> str:

@@ -12,13 +12,10 @@ from html import escape
 from importlib.metadata import version
 from importlib.resources import files
 from string import Template
-from unicodedata import category
 
+from privmax.display import spell_out
 from privmax.numbers import round_down, round_up
 from privmax.privacy import REPLACE, Privacy
-
-_CONTROLS = ("Cc", "Cs")
-"""Kinds of characters that a page cannot hold: control characters, halves of surrogate pairs."""
 
 _FINEST = 6
 """Places behind the point that e^ε is shown with at most."""
@@ -26,8 +23,7 @@ _FINEST = 6
 
 def text(value: object) -> str:
     """Any text, as text: nothing in it is markup, and what cannot be printed is spelled out."""
-    shown = "".join(repr(c)[1:-1] if category(c) in _CONTROLS else c for c in str(value))
-    return escape(shown)
+    return escape(spell_out(str(value)))
 
 
 def name(value: object) -> str:
@@ -191,10 +187,10 @@ def page(title: str, *parts: str, written: datetime | None, note: str) -> str:
     when = (datetime.now(UTC) if written is None else written.astimezone(UTC)).replace(
         microsecond=0
     )
-    template = Template(_held("page.html"))
+    template = Template(_read_asset("page.html"))
     return template.substitute(
         title=text(title),
-        style=_held("page.css"),
+        style=_read_asset("page.css"),
         body="".join(parts),
         note=text(note),
         version=text(version("privmax")),
@@ -203,5 +199,5 @@ def page(title: str, *parts: str, written: datetime | None, note: str) -> str:
     )
 
 
-def _held(file: str) -> str:
+def _read_asset(file: str) -> str:
     return files(__package__).joinpath(file).read_text(encoding="utf-8")

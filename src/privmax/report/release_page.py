@@ -126,7 +126,7 @@ def html(
         _guarantee(release, unit),
         asked_for(
             given,
-            *([_recorded(release)] if repeated or release.recorded is not None else []),
+            *([_explain_record(release)] if repeated or release.recorded is not None else []),
             **({} if everything is None else {"universe": _universe(everything)}),
         ),
         _cost(release, left, ledger, account),
@@ -310,7 +310,7 @@ def _universe(universe: Universe) -> str:
     return f"{shown} candidates, known in advance"
 
 
-def _recorded(release: Release) -> str:
+def _explain_record(release: Release) -> str:
     """Below what was asked: a ledger keeps the answer, and not how the data was called."""
     when = "earlier"
     if release.recorded is not None:

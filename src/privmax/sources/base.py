@@ -53,6 +53,9 @@ class Source(Protocol):
 class PlainSource:
     """A source whose items are written down as they are, and that holds nothing."""
 
+    may_be_too_many = False
+    """Whether candidates near the best may be more than can be listed, which is a `WorkError`."""
+
     def names(self, outcomes: Sequence[Outcome]) -> list[Any]:
         """The item each outcome stands for; None for no answer."""
         raise NotImplementedError("a source names what is drawn from it")

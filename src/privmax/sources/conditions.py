@@ -97,7 +97,7 @@ class Test:
 
     def __str__(self) -> str:
         name = f'"{self.column.replace(chr(34), chr(34) * 2)}"'
-        return f"{name} {self.sign}" + ("" if self.value is None else f" {_written(self.value)}")
+        return f"{name} {self.sign}" + ("" if self.value is None else f" {_quote(self.value)}")
 
 
 @dataclass(frozen=True)
@@ -441,7 +441,7 @@ def _after(start: str) -> str:
     return ""
 
 
-def _written(value: Value) -> str:
+def _quote(value: Value) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):

@@ -105,7 +105,7 @@ def open_table(place: str, table: str | None, held: ExitStack) -> Any:
         )
     connection = _connect(place, held)
     held.callback(_disconnect, connection)
-    with _told("The tables of the database cannot be read"):
+    with _explain_errors("The tables of the database cannot be read"):
         found = _find(connection, table)
         if found is not None:
             return found
@@ -159,7 +159,7 @@ def _connect(place: str, held: ExitStack) -> Any:
             "No database has a URL that begins so. " + suggest(scheme.lower(), sorted(DRIVERS))
         )
     _check_driver(scheme)
-    with _told(
+    with _explain_errors(
         "The database cannot be opened",
         "Is the URL right, is the server running, and are user and password known to it?",
     ):
@@ -231,7 +231,7 @@ def _is_installed(module: str) -> bool:
 
 
 @contextmanager
-def _told(what: str, remedy: str = "") -> Iterator[None]:
+def _explain_errors(what: str, remedy: str = "") -> Iterator[None]:
     """Errors of a driver in words of ours."""
     refused: PrivmaxError | None = None
     try:

@@ -13,7 +13,6 @@ data.
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import re
 import zlib
@@ -27,6 +26,7 @@ from typing import IO, Any, BinaryIO
 
 from privmax.errors import DataError, ParameterError
 from privmax.numbers import EXPONENT, LONGEST, exact
+from privmax.sources.bounded import open_bounded, open_bytes
 from privmax.sources.conditions import Condition
 from privmax.sources.json_lines import read_objects
 from privmax.sources.places import COMPRESSIONS, CSV, JSON, Files, differs, ending
@@ -336,27 +336,10 @@ def _bytes(place: Path | BinaryIO) -> Iterator[Any]:
     if not isinstance(place, Path):
         if is_stream(place) and not isinstance(place, io.RawIOBase | io.BufferedIOBase):
             raise DataError("The open file gives text, not bytes. Open it in binary mode.")
-        yield place
+        yield open_bounded(place) if is_stream(place) else place
         return
     with open_bytes(place) as file:
         yield file
-
-
-def open_bytes(path: Path) -> Any:
-    """A file as bytes, unpacked as its ending says."""
-    suffix = path.suffix.lower()
-    if suffix == ".gz":
-        return gzip.open(path, "rb")
-    if suffix != ".zst":
-        return path.open("rb")
-    try:
-        from pyarrow import CompressedInputStream
-    except ImportError:
-        raise DataError(
-            "Files that end in .zst need the package pyarrow, which is not installed. Run pip "
-            "install pyarrow, or unpack the file with unzstd."
-        ) from None
-    return io.BufferedReader(CompressedInputStream(path.open("rb"), "zstd"))
 
 
 def _number(text: str, line: int | str, scale: Scale) -> int | Fraction:

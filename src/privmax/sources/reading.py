@@ -398,10 +398,10 @@ def _relation(relation: Any, wanted: Sequence[str], held: ExitStack) -> Any:
         quoted = f'"{name.replace(chr(34), chr(34) * 2)}"'
         changed = kinds[name] in _CHANGED_BY_ARROW
         columns.append(f"CAST({quoted} AS VARCHAR) AS {quoted}" if changed else quoted)
-    stream = ask(
-        "opening the relation", lambda: relation.project(", ".join(columns)).to_arrow_reader()
-    )
-    return _register(connection, stream)
+    needed = ask("opening the relation", lambda: relation.project(", ".join(columns)))
+    # DuckDB before 1.5 knows the older name only.
+    read = getattr(needed, "to_arrow_reader", None) or needed.fetch_arrow_reader
+    return _register(connection, ask("opening the relation", read))
 
 
 def _frame(

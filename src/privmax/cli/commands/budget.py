@@ -28,6 +28,7 @@ from privmax.cli.messages import describe_ledger_error
 from privmax.cli.options import json_option
 from privmax.cli.output import busy, check_plot, draw_plot, exact_privacy
 from privmax.cli.run import BudgetRefused, refuse_folder
+from privmax.display import spell_out
 from privmax.errors import BudgetError, LedgerError, ParameterError, PrivmaxError
 from privmax.ledger import RULES, Event, Fault, Ledger
 from privmax.numbers import round_down, round_up
@@ -249,7 +250,7 @@ def grant_command(
     Example: privmax budget grant budget.db --epsilon 1 --why "second quarter, decided by the board
     on 3 April"
     """
-    with _opened(where, name) as ledger:
+    with _open_ledger(where, name) as ledger:
         more = Privacy(epsilon, delta)
         if more == Privacy(0):
             raise ParameterError(
@@ -282,7 +283,7 @@ def account_command(
 
     Example: privmax budget account budget.db ada --epsilon 1 --delta 1e-6
     """
-    with _opened(where, name) as ledger:
+    with _open_ledger(where, name) as ledger:
         ledger.open_account(account, Privacy(epsilon, delta), why=why)
         _show(ledger, as_json)
 
@@ -322,7 +323,7 @@ def split_command(
 
     Example: privmax budget split budget.db web --epsilon 1 --delta 1e-6 --unit user
     """
-    with _opened(where, name) as ledger:
+    with _open_ledger(where, name) as ledger:
         made = ledger.split(part, Privacy(epsilon, delta), where=place, unit=unit)
         with made:
             _show(made, as_json)
@@ -356,7 +357,7 @@ def verify_command(where: str, name: str, noted: str | None, as_json: bool) -> N
         noted = None if noted is None else _hash(noted)
         with busy("Checking"):
             # Walked before it is checked: the hash that is printed is then one that was checked.
-            events, last, found = _walked(ledger, noted)
+            events, last, found = _walk_events(ledger, noted)
             faults: list[Fault | str] = [*ledger.verify()]
         if noted is not None and not found:
             faults.append(
@@ -393,7 +394,7 @@ def export_command(where: str, name: str) -> None:
 
 
 @contextmanager
-def _opened(where: str, name: str) -> Iterator[Ledger]:
+def _open_ledger(where: str, name: str) -> Iterator[Ledger]:
     with _refusing(where, name), Ledger(where, name) as ledger:
         yield ledger
 
@@ -406,7 +407,7 @@ def _looking(where: str, name: str) -> Iterator[Ledger]:
         if context.get_parameter_source("name") is ParameterSource.DEFAULT:
             name = os.environ.get(LEDGER_NAME) or name
         tell_ledger(where, name)
-    with _opened(where, name) as ledger:
+    with _open_ledger(where, name) as ledger:
         yield ledger
 
 
@@ -630,7 +631,7 @@ def _hash(noted: str) -> str:
     return digits
 
 
-def _walked(ledger: Ledger, noted: str | None) -> tuple[int, str | None, bool]:
+def _walk_events(ledger: Ledger, noted: str | None) -> tuple[int, str | None, bool]:
     """The number of events, the hash of the last, and whether one has the hash that was noted."""
     events, last, found = 0, None, False
     try:
@@ -686,4 +687,4 @@ def _text(value: str) -> Text:
 
 
 def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
+    return spell_out(text, keep="\n")

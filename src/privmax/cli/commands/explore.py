@@ -131,6 +131,8 @@ def _serve(
     if os.environ.get(LEDGER) or os.environ.get(LEDGER_NAME):
         check_ledger(ledger, ledger_name)
     found = read_datasets({"file": data, **declared}, datasets)
+    for one in found.values():
+        one.check_place()
     opened = None
     if ledger is not None:
         refuse_folder(ledger)

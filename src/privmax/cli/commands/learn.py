@@ -34,6 +34,7 @@ from privmax.cli.options import (
 from privmax.cli.output import busy
 from privmax.cli.passwords import hide_password, locate, without_urls
 from privmax.cli.run import Job, Output, run_job
+from privmax.display import spell_out
 from privmax.errors import (
     DataError,
     ParameterError,
@@ -662,7 +663,7 @@ def _without_warning() -> Iterator[None]:
 def _save(save: str, release: Release, shown: str) -> None:
     """All of it or nothing: what stood in the file is replaced when the new rule is complete."""
     if release.item is None:
-        click.echo(f"No rule to save: {save} was not written.", err=True)
+        click.echo(f"No rule to save: {spell_out(save)} was not written.", err=True)
         return
     try:
         write(f"{shown}\n", save, "save")

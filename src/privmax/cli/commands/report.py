@@ -9,6 +9,7 @@ import click
 from privmax.cli.environment import LEDGER, LEDGER_NAME, check_ledger
 from privmax.cli.group import Command, Refused, refusal
 from privmax.cli.messages import describe_error, describe_ledger_error
+from privmax.display import spell_out
 from privmax.errors import LedgerError, PrivmaxError
 
 YAML, MARKDOWN = (".yaml", ".yml"), (".md", ".markdown")
@@ -97,9 +98,13 @@ def _write(
     if entry is not None:
         writing.write(registry.to_yaml(fields), entry, "registry", YAML)
         missing = sum(bool(one.add) for one in fields)
-        click.echo(f"{'registry':11}{entry}: {missing} of {len(fields)} fields are for a person")
+        click.echo(
+            f"{'registry':11}{spell_out(entry)}: {missing} of {len(fields)} fields are for a person"
+        )
     if listed is not None:
         writing.write(checklist.to_markdown(found), listed, "checklist", MARKDOWN)
         items = checklist.items(found)
         left = sum(one.state != "known" for one in items)
-        click.echo(f"{'checklist':11}{listed}: {left} of {len(items)} items are for a person")
+        click.echo(
+            f"{'checklist':11}{spell_out(listed)}: {left} of {len(items)} items are for a person"
+        )

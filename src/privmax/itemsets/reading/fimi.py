@@ -14,7 +14,8 @@ from privmax.errors import DataError
 from privmax.itemsets.baskets import LARGEST_ITEM, Baskets
 from privmax.itemsets.reading.flags import refuse_rows
 from privmax.itemsets.reading.streams import open_stream, try_step
-from privmax.sources.files import START, known
+from privmax.sources.bounded import Bounded
+from privmax.sources.files import START, foreign, known, start_of
 
 _CHUNK = 1 << 20
 """Bytes that the NumPy parser takes at a time: its arrays are several times as large."""
@@ -37,7 +38,7 @@ def read_fimi(data: Any) -> Baskets:
     whole = _bytes(data)
     strange = known(whole[:START])
     if strange is not None:
-        raise DataError(f"The file is not UTF-8 text. {strange}")
+        raise _not_text(strange)
     text = np.frombuffer(whole, np.uint8, offset=3 if whole.startswith(b"\xef\xbb\xbf") else 0)
     kernels = _kernels(len(text))
     offsets, codes, largest = _parse(text) if kernels is None else _compiled(text, kernels)
@@ -154,6 +155,15 @@ def _numbers(text: NDArray[np.uint8], lines: int) -> tuple[NDArray[np.int32], ND
 
 
 def _bytes(data: Any) -> bytes:
-    with open_stream(data) as file:
+    with open_stream(data, lines=False) as file:
+        raw = getattr(file, "raw", None)
+        if isinstance(raw, Bounded) and not raw.ends:  # a device of zeros does not
+            strange = try_step(lambda: foreign(start_of(file)), None)
+            if strange is not None:
+                raise _not_text(strange)
         content = try_step(file.read, None)
     return content.encode("utf-8", "replace") if isinstance(content, str) else bytes(content or b"")
+
+
+def _not_text(strange: str) -> DataError:
+    return DataError(f"The file is not UTF-8 text. {strange}")

@@ -69,14 +69,14 @@ def open_baskets(
         if form == ONEHOT:
             table = read_table(data)
             if table is not None:
-                _refuse("a table", **text_only)
+                _refuse_options("a table", **text_only)
                 return read_baskets(table, **columns, form=form)
         else:
             condition = None if where is None else Condition.of(where)
             rows = open_table(data, basket=keys, item=item, user=user, where=condition)
             if rows is not None:
                 held.callback(rows.close)
-                _refuse("a table", **text_only, form=form)
+                _refuse_options("a table", **text_only, form=form)
                 refuse_items(rows.labels)
                 return rows
     return read_baskets(data, **columns, **layout)
@@ -137,7 +137,9 @@ def read_baskets(
     check_single(item=item, user=user)
     if isinstance(data, Baskets):
         columns = {"basket": basket, "item": item, "user": user}
-        _refuse("baskets", **columns, separator=separator, header=header, form=form, where=where)
+        _refuse_options(
+            "baskets", **columns, separator=separator, header=header, form=form, where=where
+        )
         return data
     data = _find(data)
     if isinstance(data, (str, Files)) or is_open_file(data):
@@ -150,7 +152,7 @@ def read_baskets(
     _refuse_where(where, "this data is in memory")
     names = frames.column_names(data)
     is_table = names is not None and form == ONEHOT
-    _refuse(
+    _refuse_options(
         "data that is not a file",
         separator=separator,
         header=header,
@@ -158,12 +160,12 @@ def read_baskets(
     )
     if names is not None:
         if form == ONEHOT or (basket is None and item is None):
-            _refuse(f"the form {ONEHOT}", item=item)
+            _refuse_options(f"the form {ONEHOT}", item=item)
             return frames.read_one_hot(data, names, basket=keys or (), user=user)
         return frames.read_long(
             data, names, basket=_require("basket", keys), item=_require("item", item), user=user
         )
-    _refuse("data without columns", basket=basket, item=item, user=user)
+    _refuse_options("data without columns", basket=basket, item=item, user=user)
     found = frames.read_matrix(data)
     return _read_lists(data) if found is None else found
 
@@ -256,13 +258,13 @@ def _read_file(
     if form == ONEHOT:
         _check_header(header, form)
     keys = list_columns("basket", basket)
-    _refuse(f"the form {form}", item=item)
+    _refuse_options(f"the form {form}", item=item)
     if form == ONEHOT:
         return text.read_one_hot(data, separator, basket=keys or (), user=user)
-    _refuse(f"the form {form}", basket=basket, user=user)
+    _refuse_options(f"the form {form}", basket=basket, user=user)
     if form == WIDE:
         return text.read_wide(data, separator, bool(header))
-    _refuse(f"the form {form}", separator=separator, header=header)
+    _refuse_options(f"the form {form}", separator=separator, header=header)
     return read_fimi(data)
 
 
@@ -278,7 +280,7 @@ def _read_long(
     basket, item, user = columns
     basket, item = _require("basket", basket), _require("item", item)
     if isinstance(data, Files) and (data.is_json or len(data.paths) > 1):
-        _refuse("JSON Lines, and with several files", separator=separator)
+        _refuse_options("JSON Lines, and with several files", separator=separator)
     else:
         data = _single(data)
     return text.read_long(data, separator, basket=basket, item=item, user=user, where=where)
@@ -358,5 +360,5 @@ def _require(option: str, name: T | None) -> T:
     return name
 
 
-def _refuse(beside: str, **options: object) -> None:
+def _refuse_options(beside: str, **options: object) -> None:
     refuse_given(options, f"it has no meaning with {beside}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -16,7 +17,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from privmax.errors import DataError
-from privmax.sources.files import CONVERT, START, foreign, open_bytes
+from privmax.sources.bounded import open_bounded, open_bytes
+from privmax.sources.files import CONVERT, START, foreign
 
 T = TypeVar("T")
 
@@ -33,17 +35,20 @@ def is_open_file(data: object) -> bool:
     return callable(getattr(data, "read", None))
 
 
-def open_stream(data: Any) -> AbstractContextManager[Any]:
-    """A file by its name, "-" for what the process is fed, or an open file, which stays open."""
-    if is_open_file(data):
-        return nullcontext(getattr(data, "buffer", data))
-    if data == "-":
-        return nullcontext(getattr(sys.stdin, "buffer", sys.stdin))
+def open_stream(data: Any, *, lines: bool = True) -> AbstractContextManager[Any]:
+    """A file by its name, "-" for what the process is fed, or an open file, which stays open.
+
+    lines    whether it is read line by line; otherwise all at once
+    """
+    if is_open_file(data) or data == "-":
+        given = sys.stdin if isinstance(data, str) else data
+        opened = getattr(given, "buffer", given)
+        is_binary = isinstance(opened, io.RawIOBase | io.BufferedIOBase)
+        return nullcontext(open_bounded(opened, lines=lines) if is_binary else opened)
     path = Path(data)
     wrong = ""
     try:
-        opened: AbstractContextManager[Any] = open_bytes(path)
-        return opened
+        return open_bytes(path, lines=lines)
     except (IsADirectoryError, PermissionError):  # Windows gives the second for a folder
         wrong = "The data is a folder, or a file that you may not read."
     except (OSError, ValueError):  # no name of a file at all: too long, or with a zero in it

@@ -113,11 +113,12 @@ def check_schema(schema: object) -> Schema:
     """The schema, if it is one."""
     if isinstance(schema, Schema):
         return schema
-    raise ParameterError(
-        "schema", type(schema).__name__, "it must be a Schema: cells and categories are public, "
-        "and never taken from the data",
-        "For example Schema(age=Number(17, 90, cells=32)).",
-    )  # fmt: skip
+    public = "cells and categories are public, and never taken from the data"
+    remedy = "For example Schema(age=Number(17, 90, cells=32))."
+    if schema is None:
+        raise ParameterError.required("schema", public, remedy)
+    given = f"<{type(schema).__name__}>"
+    raise ParameterError("schema", given, f"it must be a Schema: {public}", remedy)
 
 
 def read_examples(

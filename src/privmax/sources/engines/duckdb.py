@@ -42,6 +42,7 @@ def prepare(connection: Any, held: ExitStack) -> Any:
     settings = {
         "temp_directory": folder.name,
         "autoinstall_known_extensions": "false",  # nothing is fetched from anywhere
+        "autoload_known_extensions": "false",  # and no code runs that a file asks for
     }
     if resources.memory is not None:
         settings["memory_limit"] = resources.memory

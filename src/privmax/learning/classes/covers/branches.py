@@ -41,6 +41,8 @@ class Goal(NamedTuple):
         sizes: [column, k] how many sets of at most k tests there are from this column on.
         tally: A difference x > floor is counted at tally[x − floor − 1].
         stop: Becomes True where the answer is no longer wanted.
+        left: How many steps may still be taken; below 0 the walk ends, and its counts are not
+            complete. A step is about what it takes to count 64 rows.
     """
 
     floor: int
@@ -49,6 +51,7 @@ class Goal(NamedTuple):
     sizes: Ints
     tally: Ints
     stop: Flags
+    left: Ints
 
     def __repr__(self) -> str:
         return "Goal(<private>)"

@@ -275,6 +275,7 @@ def _count_few(node: Node, yes: Columns, no: Columns, literals: int, goal: Goal,
     )
     removed = np.zeros(len(node.chosen) + 1, np.int64)
     _count_removed(node, floor, removed)
+    goal.left[0] -= len(node.chosen) * len(node.chosen) // 2 * (yes.length + no.length)
     floor = _tell_pairs(node, yes, no, pairs, removed, literals == 3, goal, floor)
     if literals == 3:
         spare = np.empty(yes.length, np.uint64), np.empty(no.length, np.uint64)
@@ -362,6 +363,7 @@ def _tell_triples(
     both_yes, both, alive = pairs.yes, pairs.both, pairs.alive
     pair_yes, pair_no = spare
     every = positives - node.negatives
+    steps = 0
     for a in range(len(chosen)):
         i = chosen[a]
         begin = _begin(yes, i)
@@ -372,6 +374,7 @@ def _tell_triples(
         for b in range(a + 1, len(chosen)):
             if not pairs.open[a, b]:
                 continue
+            steps += (len(chosen) - b) * (yes.length + no.length)
             j = chosen[b]
             begin = _begin(yes, j)
             _meet(mine_yes, yes.bits[begin : begin + yes.length], pair_yes)
@@ -413,6 +416,7 @@ def _tell_triples(
                 floor = _tell(goal, dj - dij - djk + d, 1, floor)
                 floor = _tell(goal, dk - dik - djk + d, 1, floor)
                 floor = _tell(goal, every - di - dj - dk + dij + dik + djk - d, 1, floor)
+    goal.left[0] -= steps
     return floor
 
 
@@ -485,8 +489,9 @@ def _walk(
     _push(stack, 0, test.column, test.want, after[test.column])
     stack.yes[0], stack.no[0] = kept_here, left_here
     depth = 0
-    while depth >= 0 and not goal.stop[0]:
+    while depth >= 0 and not goal.stop[0] and goal.left[0] >= 0:
         width = words - (stack.firsts[depth] >> 6)
+        goal.left[0] -= (stack.yes[depth] + stack.no[depth]) * width
         begin = stack.ends[depth - 1] if depth else 0
         stack.yes_at[depth] = begin
         stack.no_at[depth] = stack.ends[depth] = begin + stack.yes[depth] * width

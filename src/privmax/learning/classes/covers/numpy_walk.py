@@ -15,6 +15,10 @@ _CHUNK = 1 << 15
 """Rows unpacked at a time. Far below 2^24, so that counts of them are exact as 32-bit floats."""
 
 
+_STEP = 8
+"""Products of a matrix that take about as long as a step of the compiled walk."""
+
+
 def count_bits(rows: Words) -> Ints:
     """How many rows have each bit.
 
@@ -55,6 +59,7 @@ class _Walker:
             goal.tally,
             goal.stop,
         )
+        self._left = goal.left
         self._base = self._floor = goal.floor
         self._span = goal.span
 
@@ -69,9 +74,11 @@ class _Walker:
 
     def _below(self, positives: Words, negatives: Words, first: int, literals: int) -> None:
         """Tell all below a node."""
-        if self._stop[0] or len(positives) <= self._floor:
+        if self._stop[0] or self._left[0] < 0 or len(positives) <= self._floor:
             return
         columns = len(self._after)
+        width = columns - first if literals > 1 else 1
+        self._left[0] -= 1 + (len(positives) + len(negatives)) * width * width // _STEP
         if literals == 1:
             yes, no = (
                 _sign(count_bits(rows)[first:columns], len(rows)) for rows in (positives, negatives)

@@ -26,6 +26,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from privmax.errors import WorkError
 from privmax.learning.classes.covers import numpy_walk
 from privmax.learning.classes.covers.branches import Branch, Flags, Goal, Ints, Words
 from privmax.learning.classes.covers.numpy_walk import keep_passing
@@ -51,6 +52,14 @@ WORTH_LOADING_NUMBA = 1 << 15
 """Classes of fewer rules are searched in NumPy, which takes about as long as numba takes to load,
 unless it is already. Compiling, which is done once, takes half a minute.
 """
+
+MOST_STEPS = 1 << 42
+"""How many steps a search takes at most, some minutes: about as many as counting 64 rows takes.
+Public; whether a search needs more is not.
+"""
+
+_UNBOUNDED = 1 << 62
+"""Steps of a search for what was drawn: its work is that of a search that has ended."""
 
 _WIDTH = 16
 """How many conjunctions a first look for a good one carries along."""
@@ -97,9 +106,16 @@ class Covers:
         self._known: tuple[int, list[Ints]] | None = (
             None  # a floor, and the counts above it in every branch
         )
+        self._left = MOST_STEPS
 
     def __repr__(self) -> str:
         return "Covers(<private>)"
+
+    @property
+    def may_be_too_many(self) -> bool:
+        """Whether the search may take more than `MOST_STEPS`; public but for the number of rows."""
+        rows = len(self._root.positives) + len(self._root.negatives)
+        return self._order.size * (1 + rows // 64) > MOST_STEPS
 
     def maximum(self) -> int:
         return self._best + len(self._root.negatives)
@@ -109,6 +125,7 @@ class Covers:
         levels = self._best - floor
         if levels <= 0:
             return []
+        self._left = MOST_STEPS
         total = np.zeros(levels, np.int64)
         if self._root.difference > floor:
             total[self._root.difference - floor - 1] += 1
@@ -129,6 +146,7 @@ class Covers:
         What is counted on the way is complete down to `span` below it, and kept: seldom is more
         asked for.
         """
+        self._left = MOST_STEPS
         best = self._glance()
         span = max(
             1, min(_SPAN, best // 4)
@@ -196,6 +214,7 @@ class Covers:
         """
         floor = difference - 1 if exactly else difference
         node = self._root
+        self._left = _UNBOUNDED
         while True:
             size = int(self._order.sizes[node.first, node.literals])
             if (
@@ -266,7 +285,18 @@ class Covers:
     ) -> None:
         branch = Branch(node.positives, node.negatives, test, node.literals - 1)
         order = self._order
-        self._walks.walk(branch, Goal(floor, span, order.after, order.sizes, tally, stop))
+        # Each branch has a number of its own, which only falls: were it shared, one thread could
+        # hide from another that a walk had ended early, and its counts would be taken for all.
+        allowed = self._left
+        left = np.array([allowed], np.int64)
+        self._walks.walk(branch, Goal(floor, span, order.after, order.sizes, tally, stop, left))
+        self._left -= allowed - int(left[0])
+        if left[0] < 0:
+            raise WorkError(
+                f"Of {order.size:,} rules more are close to the best than can be counted: the "
+                f"search was given up after {MOST_STEPS:.0e} steps. Use fewer literals, features "
+                "or cells, a larger epsilon, or a floor: a public number of correct rows."
+            )
 
 
 def _align(floor: int, base: int, tally: Ints, levels: int) -> Ints:
