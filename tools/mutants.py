@@ -195,19 +195,23 @@ def mutants_of(
     return tuple(found)
 
 
+def names_of(mutant: Mutant) -> frozenset[str]:
+    """What a statement outside functions assigns to."""
+    tree = ast.parse(mutant.was if mutant.was[-1] != ":" else f"{mutant.was} ...")
+    stored = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    return frozenset(node.id for node in stored if isinstance(node.ctx, ast.Store))
+
+
 def users_of(mutant: Mutant) -> Iterator[tuple[str, int]]:
     """Files and lines in which a constant, a default or an attribute of a class may be met.
 
     For what is changed outside functions: every line that names it, and of a class or function
     every line that belongs to it.
     """
-    names = set()
-    for node in ast.walk(ast.parse(mutant.was if mutant.was[-1] != ":" else f"{mutant.was} ...")):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
+    names = names_of(mutant)
     for module in MODULES:
         for file in files_of(module):
-            yield from ((file, line) for line in _lines_naming(file, frozenset(names)))
+            yield from ((file, line) for line in _lines_naming(file, names))
     if mutant.function:
         tree = ast.parse((PACKAGE / mutant.file).read_text(encoding="utf-8"))
         for node in ast.walk(tree):

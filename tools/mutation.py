@@ -86,12 +86,21 @@ Key = tuple[str, str, str, str, int]
 
 @dataclass
 class Outcome:
-    """What became of a mutant: killed by which test, and of what source this is known."""
+    """What became of a mutant.
+
+    Attributes:
+        ending: KILLED, TIMED or SURVIVED.
+        test: Which killed it.
+        source: A digest of the file of which this is known.
+        budget: How many seconds of tests it survived.
+        first: How it ended the first time, before tests were written because of it.
+    """
 
     ending: str
     test: str = ""
     source: str = ""
     budget: float = 0.0
+    first: str = ""
 
 
 @dataclass
@@ -214,7 +223,8 @@ def read_outcomes() -> dict[Key, Outcome]:
     if file.exists():
         for line in file.read_text(encoding="utf-8").splitlines():
             key, outcome = json.loads(line)
-            found[tuple(key)] = Outcome(**outcome)
+            first = found[tuple(key)].first if tuple(key) in found else outcome["ending"]
+            found[tuple(key)] = Outcome(**{**outcome, "first": first})
     return found
 
 
@@ -271,14 +281,15 @@ def summary(
                 "timed": sum(outcome.ending == TIMED for _, outcome in run),
                 "harmless": accepted,
                 "survived": len(left) - accepted,
+                "first": sum(outcome.first != SURVIVED for _, outcome in run),
             }
             total = {name: total.get(name, 0) + count for name, count in counts.items()}
             row = {"module": module, **counts}
         tries = row["run"] - row["harmless"]
         if tries > 0:
-            hits = row["killed"] + row["timed"]
-            row["rate"] = hits / tries
-            row["low"], row["high"] = wilson(hits, tries)
+            row["rate"] = (row["killed"] + row["timed"]) / tries
+            row["before"] = row["first"] / tries
+            row["low"], row["high"] = wilson(row["first"], tries)
         yield row
 
 
@@ -301,12 +312,10 @@ def store(rows: list[dict[str, Any]], known: dict[Key, Outcome]) -> None:
     for one in run:
         if one.key in harmless and known[one.key].ending == SURVIVED:
             reasons[harmless[one.key]] = reasons.get(harmless[one.key], 0) + 1
-    spent = json.loads((state() / "spent.json").read_text(encoding="utf-8"))
     facts = {
         "part": "mutants",
         "command": "./dev python -m tools.mutation",
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "minutes": round(spent / 60),
         "cpu": platform.processor() or platform.machine(),
         "cores": os.cpu_count(),
         "load": round(os.getloadavg()[0], 2),
@@ -366,16 +375,6 @@ def run(chosen: Sequence[Mutant], budget: float, minutes: float) -> None:
         pytest.main(arguments, plugins=[runner])
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-        _add_time()
-
-
-def _add_time() -> None:
-    """Add the processor time of this process and its children to what was spent before."""
-    file = state() / "spent.json"
-    before = json.loads(file.read_text(encoding="utf-8")) if file.exists() else 0.0
-    both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    now = sum(one.ru_utime + one.ru_stime for one in both)
-    file.write_text(json.dumps(before + now), encoding="utf-8")
 
 
 def test_files(modules: Iterable[str]) -> list[str]:
@@ -399,6 +398,7 @@ class _Runner:
         self._unsteady: set[str] = set()
         self._killers: dict[str, list[str]] = {}
         self._tracing = False
+        self._texts: dict[str, str] = {}
 
     def pytest_configure(self, config: pytest.Config) -> None:
         from hypothesis import HealthCheck, Phase, settings
@@ -499,11 +499,26 @@ class _Runner:
         found: set[str] = set()
         for number in range(mutant.lines[0], mutant.lines[1] + 1):
             found |= lines.get(number, set())
-        return found or {
+        if found:
+            return found
+        users = {
             test
             for file, number in mutants.users_of(mutant)
             for test in self._traces.lines.get(file, {}).get(number, ())
         }
+        names = mutants.names_of(mutant)
+        return users | {
+            test
+            for test in self._traces.seconds
+            if test in self._items and any(name in self._text(test) for name in names)
+        }
+
+    def _text(self, test: str) -> str:
+        """Of the file of a test."""
+        file = test.split("::", maxsplit=1)[0]
+        if file not in self._texts:
+            self._texts[file] = (mutants.ROOT / file).read_text(encoding="utf-8")
+        return self._texts[file]
 
     def _fork(self, tests: Sequence[str], change: Callable[[], None]) -> tuple[str, str]:
         """Run tests in a child, after a change: how it ended, and in which test."""
