@@ -180,7 +180,26 @@ def _size(size: int) -> str:
     return f"{size:,}" if size < 10_000 else f"{size / 10**power:.1f}·10^{power}"
 
 
+def _until(row: Row, who: str) -> str:
+    """Runs until a mistake was found, or how many were not enough."""
+    if who == "baseline" and not row["compared"]:
+        return NOTHING
+    return f"{row[who]:,}" if row[who] is not None else f"more than {row['most']:,}"
+
+
+def _needed(row: Row) -> str:
+    """What a subject needs at least, by enumeration or by samples."""
+    if row["exactly"] is not None and (row["verdict"] == "broken" or row["needs"] is None):
+        return f"δ {row['exactly'][0]:.3g} to {row['exactly'][1]:.3g}"
+    return f"{'ρ' if row['claim'].startswith('rho') else 'ε'} {row['needs']:.2f}"
+
+
 FORMATS: dict[str, Callable[[Any], str]] = {
+    "ours": lambda row: _until(row, "ours"),
+    "baseline": lambda row: _until(row, "baseline"),
+    "needed": _needed,
+    "drawn": lambda row: NOTHING if row["runs"] is None else f"{row['runs']:,}",
+    "exactly": lambda row: "yes" if row["enumerated"] else NOTHING,
     "time": _time,
     "bytes": _bytes,
     "figures": _figures,
@@ -206,6 +225,7 @@ FORMATS: dict[str, Callable[[Any], str]] = {
         name, name
     ),
     "outcome": _outcome,
+    "pair": lambda pair: " and ".join(", ".join(map(str, scores)) for scores in pair),
     "accuracy": _accuracy,
     "both": _both,
     "answered": _answered,
@@ -298,11 +318,20 @@ def _gpu(result: Row) -> Iterator[Row]:
         yield {**row, "int8": row.get("of", {}).get("int8")}
 
 
+def _kinds(result: Row) -> Iterator[Row]:
+    """The worst of each mechanism, by what was varied, in one order."""
+    order = ("closed", "open", "add-remove", "replace", "k = 1", "k = 2", "k = 3", "growth")
+    for kind in (*order, "narrow window", "sensitivity 2"):
+        for row in result["mechanisms"]:
+            yield {**row, "kind": kind, "worst": row["by_kind"].get(kind)}
+
+
 ROWS: dict[str, Callable[[Row], Iterable[Row]]] = {
     "the runs": _runs,
     "calls in turn": _paired,
     "most of any job": _most,
     "prices": _prices,
+    "kinds of settings": _kinds,
     "accuracies": _accuracies,
     "additive learners": _additive,
     "card": _gpu,

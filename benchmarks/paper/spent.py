@@ -24,7 +24,7 @@ from matplotlib.figure import Figure
 from benchmarks.harness import Benchmark, Row, Rows, note
 from benchmarks.paper.contenders import CONTENDERS, DELTA, PRICE, chosen
 from benchmarks.pictures import BLACK, WIDTH
-from privmax.auditing import IMPOSSIBLE, Chance, Scores, Table, _Laws
+from privmax.auditing import IMPOSSIBLE, Chance, Laws, Scores, Table
 from privmax.mechanisms.contract import Mechanism
 
 EPSILONS = ("0.5", "1", "2")
@@ -117,7 +117,7 @@ def audited(name: str, epsilon: str) -> list[dict[str, Any]]:
     # A pure mechanism has no open universe; the paper's joint law would have to go up to its cap
     # there.
     for is_open in (False,) if contender.pure or paper else (False, True):
-        laws = _Laws(mechanism, is_open, 1)
+        laws = Laws(mechanism, is_open, 1)
         for start in starts(mechanism, epsilon):
             for here, there in pairs(start, is_open=is_open):
                 count += 1

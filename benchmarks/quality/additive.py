@@ -148,6 +148,16 @@ def adult(options: argparse.Namespace) -> Iterator[Rows]:
         yield {"adult": rows, "sets": [_fact(data)]}
 
 
+def accounting(options: argparse.Namespace) -> Iterator[Rows]:
+    """The defaults on Adult with noise by privacy loss distributions."""
+    data = _adult(options)
+    if data is None:
+        return
+    name, repeats = "PrivateGAM, accounting='pld'", 2 if options.quick else REPEATS
+    fit = gam(accounting="pld")
+    yield {"adult": [measure(data, name, fit, epsilon, repeats) for epsilon in EPSILONS]}
+
+
 def sets(options: argparse.Namespace) -> Iterator[Rows]:
     """Sets that scikit-learn ships, and the checkered one."""
     for data in [*shipped(), checkered()]:
@@ -262,6 +272,7 @@ BENCHMARK = Benchmark(
     "quality.additive",
     {
         "adult": adult,
+        "accounting": accounting,
         "sets": sets,
         "wide": wide,
         "crossover": crossover,

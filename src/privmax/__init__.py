@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from privmax.mechanisms.sharp_margin import SharpMargin
     from privmax.mechanisms.stable_maximum import StableMaximum
     from privmax.mechanisms.stages import Stage
+    from privmax.padding import pad_time
     from privmax.planning.comparison import Comparison, compare
     from privmax.planning.plans import Plan, crossover, plan
     from privmax.privacy import Privacy
@@ -97,6 +98,7 @@ _HOMES = {
     "Stage": "mechanisms.stages",
     "SharpMargin": "mechanisms.sharp_margin",
     "StableMaximum": "mechanisms.stable_maximum",
+    "pad_time": "padding",
     "Comparison": "planning.comparison",
     "compare": "planning.comparison",
     "Plan": "planning.plans",
@@ -176,6 +178,7 @@ __all__ = [
     "law",
     "learning",
     "markers",
+    "pad_time",
     "plan",
     "select",
     "select_model",

@@ -178,21 +178,21 @@ def audit(
     starts = _starts(
         scores, whole("candidates", candidates), whole("highest", highest), trials, coins
     )
-    laws = _Laws(mechanism, is_open, whole("sensitivity", sensitivity))
+    laws = Laws(mechanism, is_open, whole("sensitivity", sensitivity))
     floor = 0 if is_open else None
     worst: tuple[tuple[bool, bool, float], Comparison, tuple[Scores, Scores]] | None = None
     pairs, most, inexact = 0, 0.0, 0.0
     for start in starts:
         if is_open and min(start) < 0:
             raise ParameterError("scores", start, "scores in an open universe are never negative")
-        for other in _neighbors(start, rule, touched, sensitivity, floor):
+        for other in neighbors_of(start, rule, touched, sensitivity, floor):
             for pair in ((start, other), (other, start)):
                 left, right = map(laws.of, pair)
                 if left.fault is not None:
                     return Audit(price, 1.0, 1.0, 1.0, pair, pairs, math.inf, left.fault)
                 if right.fault is not None:
                     continue  # its own turn comes next
-                found = _compare(left, right, float(price.epsilon))
+                found = compare(left, right, float(price.epsilon))
                 pairs += 1
                 most, inexact = max(most, found.most), max(inexact, left.doubt, right.doubt)
                 # A violation comes before anything else, the largest first; then whatever needs a
@@ -212,9 +212,7 @@ def audit(
         )
     _, found, pair = worst
     fault = None if found.least > price.delta else _doubt(most, inexact, price)
-    return Audit(
-        price, found.delta, found.least, most, pair, pairs, _tightness(found, price), fault
-    )
+    return Audit(price, found.delta, found.least, most, pair, pairs, tightness(found, price), fault)
 
 
 def divergence(left: dict[Hashable, float], right: dict[Hashable, float], epsilon: Number) -> float:
@@ -266,7 +264,7 @@ class Comparison(NamedTuple):
     ratio: float
 
 
-class _Laws:
+class Laws:
     """The law of every data set met so far. Candidates with equal scores are interchangeable, so
     sorted ones do.
     """
@@ -283,7 +281,7 @@ class _Laws:
             self._tables[scores] = self._table(scores)
         return self._tables[scores]
 
-    def _profile(self, scores: Scores) -> Profile:
+    def profile(self, scores: Scores) -> Profile:
         levels = [(score, scores.count(score)) for score in set(scores) if score or not self._open]
         return Profile(
             levels, universe=None if self._open else len(scores), sensitivity=self._sensitivity
@@ -293,14 +291,14 @@ class _Laws:
         key = tuple(sorted(scores))
         if isinstance(self._mechanism, SetMechanism) and self._mechanism.k > 1:
             if key not in self._sets:
-                self._sets[key] = self._mechanism.sets(self._profile(scores))
+                self._sets[key] = self._mechanism.sets(self.profile(scores))
             return _checked(scores, self._unranked(scores, self._sets[key]), 0.0)
         if self._mechanism.k > 1:
             if key not in self._lists:
-                self._lists[key] = self._mechanism.sequences(self._profile(scores))  # type: ignore[attr-defined]
+                self._lists[key] = self._mechanism.sequences(self.profile(scores))  # type: ignore[attr-defined]
             return _checked(scores, self._ranked(scores, self._lists[key]), 0.0)
         if key not in self._joints:
-            self._joints[key] = self._mechanism.joint(self._profile(scores))
+            self._joints[key] = self._mechanism.joint(self.profile(scores))
         joint = self._joints[key]
         left_out = joint.left_out if isinstance(joint, PartialJoint) else 0.0
         return _checked(scores, self._single(scores, joint), left_out)
@@ -434,7 +432,7 @@ def _doubt(most: float, inexact: float, price: Privacy) -> str | None:
     )
 
 
-def _compare(left: Table, right: Table, epsilon: float) -> Comparison:
+def compare(left: Table, right: Table, epsilon: float) -> Comparison:
     """The hockey-stick of left over right at epsilon, with bounds in which every error is that of
     its own outcome.
     """
@@ -478,7 +476,7 @@ def _compare(left: Table, right: Table, epsilon: float) -> Comparison:
     )
 
 
-def _tightness(found: Comparison, price: Privacy) -> float:
+def tightness(found: Comparison, price: Privacy) -> float:
     """How much of the claim a pair needs."""
     if price.delta:
         return found.delta / float(price.delta)
@@ -528,7 +526,7 @@ def _starts(
     return list(combinations_with_replacement(range(highest, -1, -1), candidates))
 
 
-def _neighbors(
+def neighbors_of(
     start: Scores, rule: str, growth: int | None, sensitivity: int, floor: int | None
 ) -> Iterator[Scores]:
     """All data sets one record away; with `growth`, a record moves at most that many candidates."""

@@ -309,7 +309,7 @@ def shorten(value: object) -> str:
         text = repr(value)
     except ValueError:  # Python does not write out integers of thousands of digits
         return "a number of thousands of digits"
-    except RecursionError:
+    except Exception:  # nested too deep, or an object of one's own, which raises what it likes
         return f"<{type(value).__name__}>"
     if len(text) <= _SHOWN:
         return text

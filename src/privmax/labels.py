@@ -193,10 +193,10 @@ class _Unknown:
 
 
 def is_missing(label: Any) -> bool:
-    """Whether it stands for no label: None, NaN or what libraries write for it; or a tuple with
-    such a part.
+    """Whether it stands for no label: None, NaN or what libraries write for it; or a tuple or a
+    frozenset with such a part.
     """
-    if isinstance(label, tuple):
+    if isinstance(label, tuple | frozenset):
         return any(map(is_missing, label))
     if label is None or type(label).__name__ == "NAType":
         return True

@@ -100,8 +100,8 @@ def exact(name: str, value: Number) -> Fraction:
             return Fraction(
                 int(number.numerator), int(number.denominator)
             )  # NumPy's integers are Rational too
-    except (ValueError, OverflowError, ZeroDivisionError):
-        pass
+    except (ValueError, OverflowError, ZeroDivisionError, TypeError):
+        pass  # TypeError: NumPy calls spans of time whole numbers
     raise ParameterError(name, value, f"it must be a finite number{_form(value)}", _spelling(value))
 
 

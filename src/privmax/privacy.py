@@ -100,9 +100,10 @@ def relation(value: str) -> Neighbors:
         >>> relation("replace")
         'replace'
     """
-    if value == ADD_REMOVE:
+    given: object = value
+    if isinstance(given, str) and given == ADD_REMOVE:
         return ADD_REMOVE
-    if value == REPLACE:
+    if isinstance(given, str) and given == REPLACE:
         return REPLACE
     raise ParameterError(
         "neighbors", value, f"it must be {ADD_REMOVE} or {REPLACE}",

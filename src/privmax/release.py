@@ -13,7 +13,7 @@ from privmax.choice import Choice, auto, check_price, check_service, draw_outcom
 from privmax.counts import CountNoise, Noise, choose_noise, read_noise
 from privmax.display import facts, in_words, to_json
 from privmax.encoding import decode, encode
-from privmax.errors import EngineError, ParameterError, WorkError, refuse_given
+from privmax.errors import EngineError, ParameterError, PrivmaxError, WorkError, refuse_given
 from privmax.labels import by_name
 from privmax.ledger.events import Price, label
 from privmax.ledger.ledger import Ledger, describe_privacy
@@ -448,11 +448,10 @@ def answer(
     empty = terms.release()
     if ledger is None:
         warn_of_price(empty.privacy)
-        with ExitStack() as stack:
-            source = read(stack)
-            if warn is not None:
-                warn()
-            return terms.draw(source, coins)
+        drawn = _draw_unpaid(terms, read, warn, coins)
+        if isinstance(drawn, BaseException):
+            raise drawn  # from here: the frames it went through held what was drawn
+        return drawn
     request = Request.of(ledger)
     what = (question or Question()).to_json(empty.mechanism, request.dataset)
     payment = Payment(request, terms.cost(), what)
@@ -473,6 +472,34 @@ def answer(
 
         reservation = payment.settle(reservation, look, lambda: empty.to_record(encode))
     return empty.with_answer(reservation.answer, terms.decode, payment.request, reservation.when)
+
+
+def _draw_unpaid(
+    terms: Terms,
+    read: Callable[[ExitStack], Source],
+    warn: Callable[[], None] | None,
+    coins: Coins,
+) -> Release | BaseException:
+    """The release without a ledger; or what the draw raised, without the frames it went through and
+    without what caused it: what was drawn is in them, and a crash reporter would read it.
+    """
+    with ExitStack() as stack:
+        source = read(stack)
+        if warn is not None:
+            warn()
+        try:
+            return terms.draw(source, coins)
+        except BaseException as error:
+            error.__traceback__ = error.__context__ = error.__cause__ = None
+            if isinstance(error, Exception) and not isinstance(error, PrivmaxError):
+                error.add_note(_CUT)
+            return error
+
+
+_CUT = (
+    "It was raised while an answer was drawn. The traceback leaves out where: what was drawn is "
+    "there. On invented data, mechanism.draw shows it."
+)
 
 
 def _show(number: int | float) -> str:

@@ -58,7 +58,8 @@ class Universe:
             if size is not None:
                 return cls(whole(name, size))
         elif type(value) is not bool and isinstance(value, Integral):
-            return cls(whole(name, int(value)))
+            with contextlib.suppress(TypeError):  # NumPy calls spans of time whole numbers
+                return cls(whole(name, int(value)))
         elif hasattr(value, "__len__"):
             labels: Any = value
             return cls(whole(name, len(labels)), labels)
@@ -85,7 +86,7 @@ class Universe:
 
         labels = [plain_label(label) for label in (() if self.labels is None else self.labels)]
         distinct = None
-        with contextlib.suppress(TypeError):
+        with contextlib.suppress(Exception):  # an object of one's own raises what it likes
             distinct = set(labels)
         if distinct is None:
             raise _refuse("labels must be hashable", "Use text or numbers.")

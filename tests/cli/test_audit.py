@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
+import shlex
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -264,3 +266,69 @@ def test_help_names_every_mechanism_and_says_what_an_audit_cannot_show():
         "docs/proofs/",
     ):
         assert words in told
+
+
+# --of: code is run
+
+FUNCTION = """
+import random
+
+
+def leaky(data, seed):
+    return data
+
+
+def quiet(data, seed):
+    return random.Random(seed).random() < 0.5
+"""
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    name = f"own_{tmp_path.name}".replace("-", "_")
+    (tmp_path / f"{name}.py").write_text(FUNCTION, encoding="utf-8")
+    (tmp_path / "pairs.json").write_text("[[0, 1]]", encoding="utf-8")
+    return name
+
+
+def test_the_page_shows_what_the_command_prints():
+    page = Path(__file__).parents[2] / "docs/audit-peers.md"
+    [(line, shown)] = re.findall(
+        r"```console\n\$ privmax audit (.*?)\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL
+    )
+    run = privmax(*shlex.split(line))
+    assert (run.exit_code, run.stdout) == (1, shown)
+
+
+def test_a_function_of_ones_own_is_audited(own):
+    options = ("--epsilon", 1, "--pairs", "pairs.json", "--samples", 3000)
+    broken = privmax("--of", f"{own}:leaky", *options)
+    assert broken.exit_code == 1
+    assert "BROKEN" in broken.stdout
+    quiet = privmax("--of", f"{own}:quiet", *options, "--json")
+    assert quiet.exit_code == 0
+    [found] = json.loads(quiet.stdout)["subjects"]
+    assert (found["broken"], found["package"], found["claim"]["epsilon"]) == (False, "", "1")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("", "either MECHANISM or --of"),
+        ("exponential --of privmax --epsilon 1", "either MECHANISM or --of"),
+        ("exponential", "Missing option '--epsilon'"),
+        ("--of opndp", "Did you mean opendp?"),
+        ("--of privmax --only nobody", "no subject"),
+        ("--of privmax --epsilon 1", "its own"),
+        ("--of nowhere:f --epsilon 1 --pairs pairs.json", "no module nowhere"),
+        ("--of math:f --epsilon 1 --pairs pairs.json", "has no function f"),
+        ("--of math:sin --epsilon 1", "pairs of data sets"),
+        ("--of math:sin --epsilon 1 --pairs nothing.json", "list of pairs"),
+        ("--of math:sin --pairs pairs.json", "either epsilon or rho"),
+    ],
+)
+def test_mistakes_with_of_are_named(own, line, said):
+    run = privmax(*shlex.split(line))
+    assert run.exit_code == 2
+    assert said in run.stderr

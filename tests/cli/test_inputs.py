@@ -281,3 +281,57 @@ def test_one_basket_does_not_stall_a_release(folder):
     run = privmax("itemsets", baskets, "--size", "any", "--k", 5, *PRICE)
     assert run.exit_code == 2
     assert "too many to count. Use smaller sizes" in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (("select", "scores.csv", "--score", "score", *PRICE), 0),
+        (("select", "broken.csv", "--score", "score", *PRICE), 2),
+        (("itemsets", "baskets.dat", "--size", "1", *PRICE), 0),
+        (
+            (
+                "learn",
+                "rows.csv",
+                "--label=y",
+                "--labels=0,1",
+                "--low=0",
+                "--high=9",
+                "--epsilon=4",
+            ),
+            0,
+        ),
+    ],
+)
+def test_a_padded_answer_waits_before_it_is_shown(tmp_path, monkeypatch, command, code):
+    """Whether there is an answer or an error, and without showing how far the work is."""
+    monkeypatch.chdir(tmp_path)
+    Path("scores.csv").write_text("item,score\ntea,900\nale,1\n")
+    Path("broken.csv").write_text("item,score\ntea,900\nale,many\n")
+    Path("baskets.dat").write_text("1 2\n1\n1 3\n" * 30)
+    Path("rows.csv").write_text("a,b,y\n" + "1,0,1\n0,1,0\n" * 50)
+    events = []
+
+    class Schedule:
+        def __init__(self, seconds):
+            events.append(seconds)
+
+        def __enter__(self):
+            events.append("begins")
+
+        def __exit__(self, *_):
+            events.append("ends")
+
+    from privmax.cli import run
+
+    monkeypatch.setattr(run, "pad_time", Schedule)
+    monkeypatch.setattr(run.click, "echo", lambda *_, **__: events.append("shown"))
+    done = privmax(*command, "--pad-time", "2")
+    assert (done.exit_code, events[:3]) == (code, [2, "begins", "ends"])
+    assert events[3:] == ([] if code else ["shown"])
+
+
+def test_a_schedule_that_is_none_is_refused_before_anything_is_charged(folder):
+    run = privmax("select", "a.csv", *QUERY, "--pad-time", "0")
+    assert (run.exit_code, run.stdout) == (2, "")
+    assert "--pad-time 0: it must be above 0" in run.stderr

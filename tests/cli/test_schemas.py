@@ -60,6 +60,11 @@ RUNS = {
         "audit exponential --epsilon 1",
         "audit exponential --epsilon 1 --neighbors replace --claim-epsilon 0.5",
     ],
+    "audit-of": [
+        "audit --of known-wrong --only 'universe taken'",
+        "audit --of known-wrong --only upside",
+        "audit --of privmax --only gap-test --samples 500",
+    ],
     "budget-create": ["budget create new.db --epsilon 3 --delta 1e-5"],
     "budget-account": ["budget account b.db bo --epsilon 1"],
     "budget-split": ["budget split b.db web --epsilon 1/10 --unit user"],
@@ -118,14 +123,14 @@ def folder(tmp_path, monkeypatch):
 
 def printed(name: str, line: str) -> object:
     run = CliRunner().invoke(main, [*shlex.split(line), "--json"])
-    broken = name == "audit" or "--noted" in line  # then the exit code is the answer
+    broken = name.startswith("audit") or "--noted" in line  # then the exit code is the answer
     assert run.exit_code in ({0, 1} if broken else {CODES.get(name, 0)}), run.output
     assert run.stdout.count("\n") == 1
     return json.loads(run.stdout)
 
 
 def test_every_command_with_json_has_a_schema_and_none_is_left_over():
-    assert sorted([*with_json(main), "refusal"]) == schemas.names()
+    assert sorted([*with_json(main), "refusal", "audit-of"]) == schemas.names()
     assert set(RUNS) == set(schemas.names())
 
 

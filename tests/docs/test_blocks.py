@@ -77,6 +77,10 @@ RUN_BY = {
     ],
     ("docs/samples.md", "console"): [SAMPLES],
     ("docs/planning.md", "console"): [SAMPLES],
+    ("docs/audit-peers.md", "console"): [
+        "tests/cli/test_audit.py::test_the_page_shows_what_the_command_prints"
+    ],
+    ("docs/audit-peers.md", "sh"): [BENCHMARKS],
     ("docs/tutorial.md", "python"): [TUTORIAL],
     ("docs/tutorial.md", "console"): [TUTORIAL],
     ("docs/epsilon.md", "python"): [WALK],
@@ -133,6 +137,7 @@ RUN_BY = {
     ("docs/learning-results.md", "sh"): [BENCHMARKS],
     ("docs/markers-results.md", "sh"): [BENCHMARKS],
     ("docs/features-results.md", "sh"): [BENCHMARKS],
+    ("docs/canaries.md", "sh"): [BENCHMARKS],
     ("benchmarks/README.md", "sh"): [BENCHMARKS],
 }
 """The tests that run the blocks of a page. A benchmark takes minutes: of its command only the

@@ -12,8 +12,10 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
+from privmax.accounting import Program
 from privmax.auditing import divergence
-from privmax.composition import epsilon_of_rho
+from privmax.composition import epsilon_of_rho, largest_rho
+from privmax.errors import ParameterError
 from privmax.learning.additive import link, memory
 from privmax.learning.additive.fitting import Layout, choose_part, score_parts
 from privmax.learning.additive.link import CLIP, CURVE, LIMIT
@@ -330,6 +332,32 @@ def test_all_releases_fit_the_budget_with_a_delta(epsilon, shape):
     assert epsilon_of_rho(total, Fraction("1e-6")) <= Fraction(epsilon)
 
 
+@pytest.mark.parametrize(
+    ("options", "counts", "chooser", "residuals", "curvatures"),
+    [
+        (
+            {},
+            Fraction(1051077, 1024), Fraction(10158539, 2**28),
+            Fraction(211418872033, 1024), Fraction(330772540763, 1024),
+        ),
+        (
+            {"neighbors": "replace", "pairs": 5},
+            Fraction(1051077, 512), Fraction(33847973, 2**30),
+            Fraction(304691903811, 256), Fraction(953403205729, 1024),
+        ),
+    ],
+    ids=["defaults", "replace"],
+)  # fmt: skip
+def test_noise_by_rho_is_what_it_was(options, counts, chooser, residuals, curvatures):
+    """To the last digit, as before there was another accounting to choose."""
+    terms = AdditiveRounds(epsilon=1, delta="1e-6", **options)
+    assert terms == AdditiveRounds(epsilon=1, delta="1e-6", accounting="zcdp", **options)
+    assert terms.counts.variance == counts
+    assert terms.singles.chooser.epsilon == chooser
+    assert terms.singles.residuals.variance == residuals
+    assert terms.singles.curvatures.variance == curvatures
+
+
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_all_releases_fit_the_budget_without_a_delta(shape):
     terms = AdditiveRounds(epsilon="0.7", **shape)
@@ -368,3 +396,66 @@ def test_a_pure_round_loses_at_most_epsilon(relation):
 def test_noise_is_one_law_or_the_other():
     assert Noise(variance=Fraction(8)).spread() == 8
     assert Noise(scale=Fraction(2)).spread() == 8
+
+
+# The cost by privacy loss distributions.
+
+LOSSES = [
+    {"rounds": 1, "epsilon": 2, "pairs": 1},
+    {"rounds": 3, "epsilon": 4, "order": "cyclic"},
+]
+MILLIONTH = Fraction(1, 10**6)
+
+
+def cost_by_losses(terms, thinner=Fraction(1)):
+    """What the noise of a fit costs, if each standard deviation were that much smaller."""
+    rounds, gaussians = [], [(1, terms.counts.variance * thinner**2, 1)]
+    groups = [(terms.singles, terms.rounds)]
+    groups += [(terms.doubles, terms.pairs)] if terms.pairs else []
+    for noise, times in groups:
+        rounds += [] if noise.chooser is None else [(noise.chooser.epsilon, times)]
+        gaussians.append((CLIP, noise.residuals.variance * thinner**2, times))
+        gaussians.append((CURVE, noise.curvatures.variance * thinner**2, times))
+    return Program(rounds=rounds, gaussians=gaussians).epsilon(terms.delta)
+
+
+@pytest.mark.parametrize("shape", LOSSES, ids=str)
+def test_by_losses_a_fit_costs_what_it_says_with_less_noise(shape):
+    """And 5 % less noise still would cost more."""
+    terms = AdditiveRounds(delta=MILLIONTH, accounting="pld", **shape)
+    plain = AdditiveRounds(delta=MILLIONTH, **shape)
+    assert Fraction(99, 100) * terms.epsilon < cost_by_losses(terms) <= terms.epsilon
+    assert cost_by_losses(terms, Fraction(95, 100)) > terms.epsilon
+    assert terms.singles.residuals.spread() < 0.92 * plain.singles.residuals.spread()
+    assert terms.privacy() == plain.privacy()
+
+
+def test_by_losses_rho_is_that_of_the_noise():
+    """Not what epsilon and delta would have room for: it is more, and a ledger adds it up."""
+    terms = AdditiveRounds(delta=MILLIONTH, accounting="pld", **LOSSES[0])
+    total = terms.program().rho()
+    assert Fraction(99, 100) * terms.rho < total <= terms.rho
+    assert total > largest_rho(terms.epsilon, MILLIONTH)
+    assert epsilon_of_rho(terms.rho, MILLIONTH) > terms.epsilon
+
+
+def test_where_losses_say_nothing_the_noise_is_that_of_rho():
+    for delta, epsilon in (("1e-10", 1), ("1e-6", "0.001")):
+        shape = {"epsilon": epsilon, "delta": delta, "rounds": 3}
+        by_losses, plain = AdditiveRounds(accounting="pld", **shape), AdditiveRounds(**shape)
+        assert by_losses.rho == plain.rho
+        assert by_losses.singles == plain.singles
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"delta": 0}, "needs a delta"),
+        ({"delta": MILLIONTH, "neighbors": "replace"}, "add-remove"),
+    ],
+)
+def test_losses_are_refused_where_their_worst_case_is_not_known(options, why):
+    with pytest.raises(ParameterError, match=f"accounting='pld' is not allowed: .*{why}"):
+        AdditiveRounds(epsilon=1, accounting="pld", **options)
+    with pytest.raises(ParameterError, match=why):
+        AdditiveRounds(epsilon=1, **options).program()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -85,6 +87,28 @@ def test_fits_add_up_in_rho_where_the_rule_does(tmp_path):
         for _ in range(3):
             gam(made).fit(X, Y)
         assert made.spent.epsilon < 2  # three at epsilon 1 each
+
+
+def test_a_fit_by_losses_is_charged_what_it_promises(ledger):
+    first = gam(ledger, "losses", accounting="pld").fit(X, Y)
+    assert gam(ledger, "losses", accounting="pld").fit(X[:9], Y[:9]).model_ == first.model_
+    assert ledger.spent == Privacy(1, 1e-6)
+    with pytest.raises(LedgerError):
+        gam(ledger, "losses").fit(X, Y)  # noise of another size is another request
+
+
+def test_fits_by_losses_add_up_in_the_rho_of_their_noise(tmp_path):
+    """It is more than that of a fit by ρ at the same epsilon, and so is their sum."""
+    spent = {}
+    for accounting in ("zcdp", "pld"):
+        place = tmp_path / f"{accounting}.db"
+        with Ledger.create(place, "zcdp", budget=Privacy(3, "1e-6"), rule="zcdp") as made:
+            model = gam(made, accounting=accounting).fit(X, Y)
+            (charge,) = [one.body for one in made.history() if "price" in one.body]
+            assert Fraction(charge["price"]["rho"]) == model.release_.mechanism.rho
+            assert model.release_.mechanism.program().rho() <= model.release_.mechanism.rho
+            spent[accounting] = made.spent.epsilon
+    assert 1 < spent["zcdp"] * Fraction(103, 100) < spent["pld"]
 
 
 def test_a_tree_is_charged_and_recorded(ledger):

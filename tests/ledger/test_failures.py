@@ -291,6 +291,30 @@ def test_an_error_holds_nothing_that_was_drawn(ledger, monkeypatch, error):
     assert (caught.value.__context__, caught.value.__cause__) == (None, None)
 
 
+@pytest.mark.parametrize("error", [ValueError, EngineError, KeyboardInterrupt])
+def test_nor_does_one_without_a_ledger(monkeypatch, error):
+    """Type and words of the error stay. The frames of the draw had the answer and its true
+    count.
+    """
+    original = MemorySource.names
+    monkeypatch.setattr(
+        MemorySource, "names", lambda *given: [f"{label}-4711" for label in original(*given)]
+    )
+
+    def fail(self, **parts):
+        assert parts["items"] == (SECRET,)
+        raise error("it failed")
+
+    monkeypatch.setattr("privmax.release.replace", fail)
+    with pytest.raises(error, match="it failed") as caught:
+        select({"zorblax": 10**9, "b": 1}, epsilon=1, universe=["zorblax", "b"])
+    found = list(reachable(caught.value))
+    assert SECRET not in [one for one in found if isinstance(one, str)]
+    assert not [one for one in found if isinstance(one, MemorySource)]
+    notes = getattr(caught.value, "__notes__", [])
+    assert ["leaves out where" in note for note in notes] == [True] * (error is ValueError)
+
+
 def test_the_search_for_what_was_drawn_finds_it_in_a_frame():
     """The test above could not fail if it looked in the wrong places."""
 

@@ -434,6 +434,37 @@ def test_scores_of_scikit_learn_hold_whichever_label_is_declared_second(learner,
         assert all(told.rpartition(" ")[2] in labels for told in model.rules_)
 
 
+def test_less_noise_by_losses_at_the_same_cost():
+    given = gam(accounting="pld", rounds=3)
+    assert given.get_params()["accounting"] == "pld"
+    assert gam().get_params()["accounting"] == "zcdp"
+    model = clone(given).fit(FRAME, Y)
+    assert model.accounting == "pld"
+    assert model.score(FRAME, Y) == 1
+    assert model.release_.privacy == Privacy(2, 1e-6)
+    assert model.privacy_cost().privacy == Privacy(2, 1e-6)
+    by_rho = clone(given).set_params(accounting="zcdp")
+    assert model.privacy_cost().rho > by_rho.privacy_cost().rho == largest_rho(2, 1e-6)
+    noise = model.release_.mechanism.singles.residuals
+    assert noise.spread() < by_rho.fit(FRAME, Y).release_.mechanism.singles.residuals.spread()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"accounting": "rdp"}, "accounting='rdp' is not allowed: it must be zcdp or pld"),
+        ({"accounting": None}, "accounting=None is not allowed"),
+        ({"accounting": "pld", "delta": 0}, "it needs a delta above 0"),
+        ({"accounting": "pld", "neighbors": "replace"}, "neighbors='add-remove' only"),
+    ],
+)
+def test_accounting_that_is_not_proved_is_refused(options, words):
+    with pytest.raises(ParameterError, match=words):
+        gam(**options).fit(FRAME, Y)
+    with pytest.raises(ParameterError, match=words):
+        gam(**options).privacy_cost()
+
+
 def test_an_order_that_is_no_word_is_named():
     with pytest.raises(ParameterError, match="it must be greedy or cyclic"):
         gam(order=np.array([1, 2])).fit(FRAME, Y)

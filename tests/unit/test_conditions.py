@@ -13,6 +13,7 @@ import polars
 import pyarrow as pa
 import pytest
 
+import privmax
 from privmax.errors import ConditionError
 from privmax.sources import conditions
 from privmax.sources.conditions import DIGITS, Condition
@@ -208,6 +209,16 @@ def test_text_is_read_as_the_number_it_is_compared_with():
         assert sorted(kept.column("place").to_pylist()) == here, given
     assert Condition.of("n = 7").keeps({"n": " 7.00\t"}.get)
     assert not Condition.of("n = 7 or n != 7").keeps({"n": "7e0"}.get)
+
+
+def test_a_column_of_a_text_file_that_was_read_as_numbers_is_compared_as_such(tmp_path):
+    """Weights are: a condition on them raised an AttributeError."""
+    file = tmp_path / "log.csv"
+    rows = [f"p{one},{'ale' if one % 3 else 'tea'},{one % 3}" for one in range(900)]
+    file.write_text("\n".join(["person,query,weight", *rows]) + "\n")
+    asked = {"item": "query", "user": "person", "weight": "weight", "bound": 2, "epsilon": 1}
+    for where, found in [("weight = 0", ()), ("weight >= 1", ("ale",)), ("weight < 3", ("ale",))]:
+        assert privmax.select(str(file), **asked, delta="1e-6", where=where).items == found
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from fractions import Fraction
 
 import pytest
@@ -10,6 +12,8 @@ import yaml
 import privmax
 from privmax.errors import LedgerError
 from privmax.ledger import Ledger
+from privmax.ledger.events import Row, seal
+from privmax.ledger.rows import COLUMNS
 from privmax.privacy import Privacy
 from privmax.report import checklist, registry
 from privmax.report.deployment import Deployment
@@ -173,3 +177,32 @@ def test_a_weak_guarantee_is_called_weak(tmp_path):
         privmax.select({"a": 5}, epsilon=20, universe=["a", "b"], ledger=ledger)
         items = {item.topic: item for item in checklist.items(Deployment.of(ledger))}
     assert "protects little" in items["Privacy parameter ε"].known
+
+
+@pytest.mark.parametrize("moment", ["", "yesterday", "2026-01-01T00:00:00"])
+def test_an_event_whose_time_was_forged_is_refused_and_found(tmp_path, moment):
+    """The last has no zone: such times cannot be compared with those of other events."""
+    file = tmp_path / "budget.db"
+    with Ledger.create(file, epsilon=3) as ledger:
+        privmax.select({"a": 9}, epsilon=1, universe=["a", "b"], ledger=ledger.request("r"))
+        with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+            for (name,) in connection.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'trigger'"
+            ).fetchall():
+                connection.execute(f"DROP TRIGGER {name}")
+            *_, before, last = (
+                Row(*one)
+                for one in connection.execute(f"SELECT {COLUMNS} FROM privmax_events ORDER BY seq")
+            )
+            forged = seal(before.hash, "default", last._replace(moment=moment))
+            connection.execute(
+                "UPDATE privmax_events SET moment = ?, hash = ? WHERE seq = ?",
+                [moment, forged.hash, last.seq],
+            )
+            connection.execute("UPDATE privmax_ledgers SET hash = ?", [forged.hash])
+    with Ledger(file) as again:
+        assert [str(fault) for fault in again.verify()] == ["event 3: its time is none"]
+        with pytest.raises(LedgerError, match="Event 3"):
+            Deployment.of(again)
+        with pytest.raises(LedgerError, match="Event 3"):
+            privmax.select({"a": 9}, epsilon=1, universe=["a", "b"], ledger=again.request("r"))

@@ -8,9 +8,17 @@ import pickle
 
 import pytest
 
+import privmax
 from privmax import errors
 from privmax.cli.messages import describe_ledger_error
-from privmax.errors import DataError, LedgerError, ParameterError, PrivmaxError, refuse_given
+from privmax.errors import (
+    DataError,
+    LedgerError,
+    ParameterError,
+    PrivmaxError,
+    refuse_given,
+    shorten,
+)
 
 
 @pytest.mark.parametrize("kind", [ParameterError, DataError])
@@ -109,3 +117,24 @@ def test_whichever_option_is_given_is_refused():
     refuse_given({"user": None}, "it has no meaning")
     with pytest.raises(ParameterError, match=r"^bound=0 .*no meaning. Leave it out"):
         refuse_given({"user": None, "bound": 0, "weight": 1}, "it has no meaning")
+
+
+class Odd:
+    """An object that fails wherever it is asked."""
+
+    def __eq__(self, other):
+        raise RuntimeError("compared")
+
+    __hash__ = None
+
+    def __repr__(self):
+        raise RuntimeError("shown")
+
+
+def test_an_object_that_cannot_be_shown_is_named_by_its_type():
+    assert shorten(Odd()) == "<Odd>"
+    for option in ("epsilon", "delta", "universe", "neighbors", "k", "item", "resolution"):
+        with pytest.raises(ParameterError):
+            privmax.select({"a": 9, "b": 1}, **{"epsilon": 1, "delta": 1e-6, option: Odd()})
+    with pytest.raises(ParameterError, match="labels must be hashable"):
+        privmax.select({"a": 9}, epsilon=1, universe=["a", Odd()])

@@ -35,6 +35,7 @@ DOORS = {
     "learning.classes.linear.LinearGrid.random": "what LinearGrid takes, and how it is drawn",
     "planning.comparison.compare": _OPTIONS,
     "auditing.audit": _OPTIONS,
+    "testers.search.check_privacy": "the door of the tests by running",
     "report.release_page.html": _OPTIONS,
     "learning.classes.linear_triton._count": "a kernel: Triton takes pointers and numbers, no more",
 }

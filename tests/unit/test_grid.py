@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from privmax.errors import ParameterError
+from privmax.errors import DataError, ParameterError
+from privmax.learning import Conjunctions, LinearGrid, Shape, Stumps, Trees
 from privmax.learning.classes.grid import MOST_CELLS, Grid, cells_of
 
 
@@ -78,3 +79,22 @@ def test_what_cannot_be_a_grid_is_named(grid, name):
 def test_a_missing_bound_says_how_to_give_it():
     with pytest.raises(ParameterError, match=r"Do not compute it from the data.*Give low and high"):
         Grid().cuts(2)
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        Stumps(low=0, high=9, cells=2),
+        Stumps(low=0, high=9, cells=100),
+        Trees(low=0, high=9, cells=2),
+        Conjunctions(2, low=0, high=9, cells=2),
+        LinearGrid([[1, 0]], low=0, high=9),
+    ],
+    ids=repr,
+)
+def test_a_value_that_is_no_number_is_not_quoted(rules):
+    """Rows that nobody checked before: NumPy's error would show the cell."""
+    X, y = np.array([[1, 2], [3, "somebody"]], dtype=object), np.array([0, 1])
+    with pytest.raises(DataError, match="not a number") as caught:
+        rules.score(X, y, Shape(features=2, labels=2))
+    assert "somebody" not in f"{caught.value!r} {caught.value.__context__!r}"

@@ -41,7 +41,7 @@ LAYERS = (
         "values",
         "exact numbers, labels, and values made of them; how code is compiled",
         "errors retries resources numbers parameters privacy labels universe encoding display "
-        "kernels",
+        "kernels padding",
     ),
     ("noise", "exact randomness", "noise testing"),
     (
@@ -53,7 +53,7 @@ LAYERS = (
     (
         "release",
         "the one pipeline, and the doors to it",
-        "release rounds selection advice auditing planning",
+        "release rounds selection advice auditing testers planning",
     ),
     ("rooms", "itemsets, learning and studies", "itemsets learning markers"),
     ("pages", "what is shown", "plots report demo"),

@@ -253,6 +253,11 @@ class TestPatterns:
         (folder / "d.csv" / "deep.csv").write_bytes(csv_of(ROWS))
         assert len(find_files("**/*.csv").paths) == 4
 
+    def test_no_file_has_a_zero_in_its_name(self, folder):
+        for name in ("a\0b", "a\0/*.csv", "[\0]"):
+            with pytest.raises(DataError, match="There is no file or folder"):
+                find_files(name)
+
     def test_no_match_says_so(self, folder):
         with pytest.raises(DataError, match="No file matches the pattern"):
             privmax.select("logs/*.parquet", **COUNTING, **PRICE)
@@ -467,6 +472,13 @@ class TestDatabases:
         with pytest.raises(DataError, match="There is no such database file"):
             privmax.select("sqlite:///gone.db", table="t", **COUNTING, **PRICE)
         assert not Path("gone.db").exists()
+
+    @pytest.mark.parametrize("url", ["mysql://[::1/x", "sqlite://[x", "postgres://u:p]w@h/x"])
+    def test_a_url_that_cannot_be_split_is_refused_and_not_quoted(self, url):
+        with pytest.raises(DataError, match="URL of the database cannot be read") as refused:
+            privmax.select(url, table="t", item="i", epsilon=1, delta=1e-6)
+        assert url.partition("://")[2] not in str(refused.value)
+        assert refused.value.__context__ is None
 
     def test_a_table_belongs_to_a_database(self, folder):
         write_all(folder)

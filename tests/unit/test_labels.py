@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from privmax.labels import by_name, is_missing, label_by_value, plain_label
+from privmax.labels import by_name, is_missing, label_by_value, plain_label, read_label
 
 
 class Text(str):
@@ -226,3 +226,9 @@ def test_decimals_of_huge_exponents_are_sorted_without_writing_them_out():
     backward = labels[::-1]
     assert sorted(labels, key=by_name) == sorted(backward, key=by_name)
     assert len({by_name(label) for label in labels}) == len(labels)
+
+
+def test_a_set_with_a_missing_part_is_missing_as_a_tuple_is():
+    for part in (None, float("nan"), Decimal("NaN")):
+        assert read_label(frozenset({"a", part})) is None
+        assert read_label(("a", part)) is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from privmax.errors import ParameterError
@@ -17,6 +18,7 @@ from privmax.numbers import (
     probability,
     whole,
 )
+from privmax.universe import Universe
 
 TENTH = Fraction(1, 10)
 BINARY_TENTH = Fraction(
@@ -102,3 +104,11 @@ def test_exact_names_the_argument_it_was_asked_about():
 def test_what_was_perhaps_meant_is_told(value, says):
     with pytest.raises(ParameterError, match=re.escape(says)):
         probability("delta", value)
+
+
+@pytest.mark.parametrize("span", [np.timedelta64(5, "s"), np.timedelta64("NaT")])
+def test_a_span_of_time_is_no_number_though_numpy_says_so(span):
+    with pytest.raises(ParameterError, match=r"epsilon=.*it must be a finite number"):
+        exact("epsilon", span)
+    with pytest.raises(ParameterError, match="it must be open, a size"):
+        Universe.of(span)

@@ -151,7 +151,7 @@ def test_a_selection_from_memory(capsys):
 
 
 MOST = {
-    "select({…})": 117,
+    "select({…})": 118,
     "select({…}, ledger=L)": 225,
     "privmax select FILE.parquet --ledger L": 336,
 }

@@ -140,15 +140,21 @@ input_options = _together(
         help="Where DuckDB puts what does not fit into memory, in a private folder "
         "(PRIVMAX_TEMPORARY).",
     ),
+    click.option(
+        "--pad-time",
+        metavar="SECONDS",
+        help="Answer after so many seconds, or 2, 4, 8, … times that, whatever the data.",
+    ),
 )
 """What is read, and with what."""
 
 
 class Limits(TypedDict):
-    """What was given for what DuckDB may use."""
+    """What was given for what DuckDB may use, and for how long the answer is to take."""
 
     memory: str | None
     temporary: str | None
+    pad_time: str | None
 
 
 class LedgerOptions(TypedDict):

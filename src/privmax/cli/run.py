@@ -11,7 +11,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -29,6 +29,7 @@ from privmax.cli.tables import Table, check_columns, check_output, write_output
 from privmax.display import spell_out, to_json
 from privmax.errors import BudgetError, LedgerError, ParameterError, PrivacyWarning, PrivmaxError
 from privmax.ledger import Ledger
+from privmax.padding import pad_time, read_seconds
 from privmax.resources import Resources, use
 from privmax.sources.places import would_read
 from privmax.universe import Universe
@@ -119,12 +120,17 @@ def run_job(
     """Release what a command was asked for.
 
     prepare    understands the options
-    limits     what DuckDB may use
+    limits     what DuckDB may use, and how long the answer is to take
     explain    an error in words
     """
     with _refuse(output.as_json, charging, explain), ExitStack() as stack:
         watched: list[Any] = []
-        watch = watched.append if sys.stderr.isatty() else None
+        seconds, is_shown = limits["pad_time"], sys.stderr.isatty()
+        schedule: AbstractContextManager[None] = nullcontext()
+        if seconds is not None:
+            schedule = pad_time(read_seconds("pad-time", seconds))
+            is_shown = False  # how far the work is tells how long it takes
+        watch = watched.append if is_shown else None
         resources = Resources.of(limits["memory"], limits["temporary"], watch)
         job = prepare(output)
         table = None
@@ -132,7 +138,7 @@ def run_job(
             table = job.table()
             check_columns(output.table, table)
         request = open_request(charging, stack)
-        with busy(job.doing, watched), use(resources):
+        with busy(job.doing, watched), use(resources), schedule:
             release = job.answer(request)
         beside = _beside(release, request)
     if output.as_json:

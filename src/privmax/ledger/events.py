@@ -12,6 +12,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -139,6 +140,8 @@ class Row(NamedTuple):
         _, *texts = self._replace(request=self.request or "", account=self.account or "")
         if not all(isinstance(text, str) for text in texts):
             raise ValueError("an event is made of text")
+        if not is_moment(self.moment):
+            raise ValueError("an event has a time")
         body, totals = json.loads(self.body), json.loads(self.totals)
         return Event(
             self.seq,
@@ -166,6 +169,14 @@ def is_sealed(before: str, ledger: str, row: Row) -> bool:
     try:
         return seal(before, ledger, row).hash == row.hash
     except TypeError:  # a damaged file may hold what is not text
+        return False
+
+
+def is_moment(text: object) -> bool:
+    """Whether it is a time as events have it: a date, a time of day and an offset from UTC."""
+    try:
+        return isinstance(text, str) and datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
         return False
 
 

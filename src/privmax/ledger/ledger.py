@@ -28,6 +28,7 @@ from privmax.ledger.events import (
     Price,
     Row,
     canonical,
+    is_moment,
     is_sealed,
     label,
     portable,
@@ -794,7 +795,8 @@ class Ledger:
             charged.account,
             charged.who,
         ) and answered.seq > charged.seq
-        if not belongs or before is None or not is_sealed(before.hash, self.name, answered):
+        sealed = before is not None and is_sealed(before.hash, self.name, answered)
+        if not (belongs and sealed and is_moment(answered.moment)):
             raise LedgerError(
                 f"Event {answered.seq} of the ledger {self.name!r} is not an answer to the request "
                 f"{charged.request!r}: it was changed, or recorded by somebody who was not "

@@ -4,16 +4,43 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from privmax.errors import LedgerError
 from privmax.ledger import events
-from privmax.ledger.events import Fault, Price, Row, canonical, is_sealed, price_of, privacy_of
+from privmax.ledger.events import (
+    Event,
+    Fault,
+    Price,
+    Row,
+    canonical,
+    is_moment,
+    is_sealed,
+    price_of,
+    privacy_of,
+)
 from privmax.ledger.rules import Rule, Total, close, find_rule, total_of
 from privmax.privacy import Privacy
 
 UNREADABLE = ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError
 """What to read a damaged row may end in."""
+
+
+@contextmanager
+def reading(event: Event) -> Iterator[None]:
+    """For what stands in an event, which somebody may have changed.
+
+    Raises:
+        LedgerError: It cannot be read.
+    """
+    try:
+        yield
+    except UNREADABLE:
+        raise LedgerError(
+            f"Event {event.seq} was changed and cannot be read. Run privmax budget verify."
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -169,6 +196,8 @@ class _Replay:
             body, totals = json.loads(row.body), totals_of(row.totals)
             if (canonical(body), canonical(json.loads(row.totals))) != (row.body, row.totals):
                 yield row.seq, "it is not written in the one way events are written"
+            if not is_moment(row.moment):
+                yield row.seq, "its time is none"
             yield from ((row.seq, what) for what in self._content(row, body, totals))
         except UNREADABLE:
             yield row.seq, "its content cannot be read"

@@ -12,7 +12,7 @@ from privmax.display import facts
 from privmax.errors import ParameterError
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import uniform_below
-from privmax.numbers import Number, open_probability, whole
+from privmax.numbers import Number, open_probability, plain, whole
 from privmax.parameters import Parameter, Parameters
 from privmax.privacy import Neighbors, Privacy, relation
 from privmax.profile import Profile, Window
@@ -148,6 +148,11 @@ class PartialJoint(dict[Hashable, Law]):
         self.left_out = left_out
 
 
+LARGEST_EPSILON = 10**9
+"""The largest cost of a draw. One of 20 protects nobody; far beyond this one no float holds the
+weights."""
+
+
 class Mechanism(Parameters, ABC):
     """A way to choose one candidate, or the best `k`.
 
@@ -163,6 +168,17 @@ class Mechanism(Parameters, ABC):
         >>> SharpMargin(epsilon=1, delta=1e-6, k=10, growth=3).growth
         3
     """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        epsilon = vars(self).get("epsilon")
+        if epsilon is not None and epsilon > LARGEST_EPSILON:
+            raise ParameterError(
+                "epsilon",
+                plain(epsilon),
+                f"it must not exceed {LARGEST_EPSILON}",
+                "Common values are between 0.1 and 3.",
+            )
 
     @property
     @abstractmethod

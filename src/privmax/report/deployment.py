@@ -13,6 +13,7 @@ from datetime import datetime
 from privmax.errors import LedgerError
 from privmax.ledger import Event, Ledger
 from privmax.ledger.events import RELEASED, RESERVED, price_of
+from privmax.ledger.replay import reading
 from privmax.privacy import REPLACE, Privacy
 
 RULES = {
@@ -90,8 +91,9 @@ class Deployment:
         if charged is None:
             raise LedgerError(f"The ledger {ledger.name!r} has no request {request!r}.")
         counts = _Counts()
-        counts.add(charged)
-        price = price_of(charged.body["price"])
+        with reading(charged):
+            counts.add(charged)
+            price = price_of(charged.body["price"])
         return counts.deployment(
             ledger, price.privacy, 0 if answered is None else 1, price.neighbors, request
         )
@@ -101,7 +103,8 @@ class Deployment:
         counts, answered = _Counts(), 0
         for event in ledger.history():
             if event.kind == RESERVED:
-                counts.add(event)
+                with reading(event):
+                    counts.add(event)
             elif event.kind == RELEASED:
                 answered += 1
         return counts.deployment(ledger, ledger.spent, answered, ledger.neighbors, None)

@@ -179,7 +179,8 @@ class Condition:
         """The rows of an Ibis table for which it is true.
 
         engine     of the table
-        is_text    whether the table is a file of text, so that numbers stand in it as text
+        is_text    whether the table is a file of text, so that numbers stand in it as text, unless
+                   a column was read as numbers already, as weights are
         shown      whether the names of its columns are public, and may be told
         """
         self.check(table.columns, shown=shown)
@@ -197,7 +198,7 @@ class Condition:
             key = column if column.type().is_nested() else engine.present(column)
             return key.isnull() if test.sign == NULL else key.notnull()
         operands: tuple[Any, Any] | None = engine.operands(column, test.value)
-        if is_text and isinstance(test.value, Decimal):
+        if is_text and isinstance(test.value, Decimal) and column.type().is_string():
             operands = _number_in_text(column), test.value
         if operands is None:
             raise self.misfit(test, str(column.type()))

@@ -16,7 +16,7 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 from privmax.errors import (
     DataError,
@@ -150,7 +150,7 @@ def _there_are(names: Sequence[str], wanted: str = "") -> str:
 
 
 def _connect(place: str, held: ExitStack) -> Any:
-    scheme = urlsplit(place).scheme if "://" in place else ""
+    scheme = _split(place).scheme if "://" in place else ""
     file = _file_of(place, scheme)
     if file is not None:
         scheme = _kind_of(file)
@@ -181,13 +181,24 @@ def _connect(place: str, held: ExitStack) -> Any:
             return taken
 
 
+def _split(place: str) -> SplitResult:
+    try:
+        return urlsplit(place)
+    except ValueError:  # which quotes a part of it
+        pass
+    raise DataError(
+        "The URL of the database cannot be read. Write an IPv6 address in brackets, and % codes "
+        "for brackets and other signs in a name or a password."
+    )
+
+
 def _file_of(place: str, scheme: str) -> Path | None:
     """The file of a database that is one; None: a server has it."""
     if not scheme:
         return find_files(place).paths[0]
     if scheme not in ("duckdb", "sqlite"):
         return None
-    parts = urlsplit(place)
+    parts = _split(place)
     path = database_path(parts.netloc + parts.path)
     if not os.path.isfile(path):  # the engine would make an empty one
         raise DataError("There is no such database file. Give the path of one that exists.")

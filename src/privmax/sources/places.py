@@ -110,7 +110,7 @@ def _match(pattern: str) -> Files:
 
 def is_pattern(text: str) -> bool:
     """Whether a name that no file has may be a pattern."""
-    return any(sign in text for sign in "*?[") and "://" not in text
+    return any(sign in text for sign in "*?[") and "://" not in text and "\0" not in text
 
 
 def would_read(place: str, file: str) -> bool:

@@ -16,7 +16,7 @@ Proof of what keys promise:    docs/proofs/keys.md
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -66,8 +66,21 @@ class Columns:
     where: str | None = None
 
     def items(self) -> list[str]:
-        """The columns that name an item."""
-        return [self.item] if isinstance(self.item, str) else list(self.item or [])
+        """The columns that name an item.
+
+        Raises:
+            ParameterError: It is no name, nor several.
+        """
+        if self.item is None or isinstance(self.item, str):
+            return [] if self.item is None else [self.item]
+        given: object = self.item
+        several = list(given) if isinstance(given, Iterable) else [given]
+        names = [name for name in several if isinstance(name, str)]
+        if len(names) < len(several):
+            raise ParameterError(
+                "item", given, "it must name a column, or several", "For example query."
+            )
+        return names
 
     def counts(self) -> bool:
         """Whether rows are to be counted, so that only a table will do."""

@@ -1,7 +1,7 @@
 """`privmax audit`.
 
 Exit 0: the claim holds over all pairs compared. 1: it does not, or the laws are too inexact to
-tell. 2: bad input. 130: stopped by Ctrl-C.
+tell. 2: bad input. 130: stopped by Ctrl-C. With --of, code is run: see cli/audit_of.py.
 """
 
 from __future__ import annotations
@@ -41,8 +41,10 @@ _MOST_PAIRS = 10**6
 
 
 @click.command("audit", cls=Command)
-@click.argument("mechanism", type=click.Choice(list(MECHANISMS)), metavar="MECHANISM")
-@click.option("--epsilon", required=True, help="Privacy cost to run it at; decimals are exact.")
+@click.argument(
+    "mechanism", type=click.Choice(list(MECHANISMS)), metavar="[MECHANISM]", required=False
+)
+@click.option("--epsilon", help="Privacy cost to run it at; decimals are exact.")
 @click.option(
     "--delta", default="0", show_default=True, help="Probability that the guarantee fails."
 )
@@ -69,16 +71,32 @@ _MOST_PAIRS = 10**6
 )
 @click.option("--claim-epsilon", help="Test this epsilon instead of its own.")
 @click.option("--claim-delta", help="Test this delta instead of its own.")
+@click.option(
+    "--of",
+    "packages",
+    multiple=True,
+    metavar="PACKAGE",
+    help="Instead of MECHANISM: run a package, or module:function; can be repeated.",
+)
+@click.option("--only", help="With --of: subjects whose name holds this text.")
+@click.option("--pairs", metavar="FILE", help="With module:function: JSON, [[left, right], …].")
+@click.option("--rho", help="With module:function: the zCDP cost to test, instead of --epsilon.")
+@click.option(
+    "--samples", type=int, default=100_000, show_default=True, help="With --of: runs of a subject."
+)
+@click.option(
+    "--confidence",
+    default="0.99",
+    show_default=True,
+    help="With --of: how sure a violation that is reported must be.",
+)
 @json_option
 @click.pass_context
 def command(
     context: click.Context,
     /,
-    mechanism: str,
-    universe: str | None,
-    candidates: int,
-    highest: int,
-    growth: int | None,
+    mechanism: str | None,
+    packages: tuple[str, ...],
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -102,13 +120,73 @@ def command(
     large-margin-truncated, sharp-margin, nested-margin, set-margin, limited-domain, stable-maximum,
     gap-test or choosing. In Python, privmax.audit takes any mechanism.
 
+    With --of, no law is used: code is run, and its outputs are looked at. PACKAGE is privmax,
+    opendp, diffprivlib or tmlt.core, each at the costs that it states itself, if it is installed;
+    known-wrong, mechanisms that are known to be broken; or module:function, a function of your own
+    that takes a data set and a seed. What can be enumerated is; the rest is tested statistically.
+
     \b
     privmax audit permute-and-flip --epsilon 1
     privmax audit exponential --epsilon 1 --neighbors replace --claim-epsilon 0.5
     privmax audit limited-domain --rank 2 --epsilon 1 --delta 1e-6
+    privmax audit --of opendp --of diffprivlib
+    privmax audit --of mymodule:myfunction --epsilon 1 --pairs pairs.json
     """
+    of = {name: options.pop(name) for name in ("only", "pairs", "rho", "samples", "confidence")}
+    if bool(packages) == (mechanism is not None):
+        raise Refused("Give either MECHANISM or --of PACKAGE.")
+    if mechanism is None:
+        _run(context, packages, as_json, **of, epsilon=options["epsilon"], delta=options["delta"])
+    else:
+        _compare_laws(context, mechanism, as_json, **options)
+
+
+def _run(
+    context: click.Context,
+    packages: tuple[str, ...],
+    as_json: bool,
+    *,
+    confidence: str,
+    samples: int,
+    only: str | None,
+    pairs: str | None,
+    **claim: str | None,
+) -> None:
+    """Audit by running code."""
+    from privmax.cli.audit_of import audit_named, report_verdicts
+
+    try:
+        verdicts = list(
+            audit_named(
+                packages,
+                only=only,
+                pairs=pairs,
+                claim=claim,
+                samples=samples,
+                confidence=confidence,
+            )
+        )
+    except PrivmaxError as error:
+        raise Refused(describe_error(error)) from None
+    report_verdicts(context, verdicts, confidence, as_json)
+
+
+def _compare_laws(
+    context: click.Context,
+    mechanism: str,
+    as_json: bool,
+    *,
+    universe: str | None,
+    candidates: int,
+    highest: int,
+    growth: int | None,
+    **options: Any,
+) -> None:
+    """Audit by laws."""
     from privmax.auditing import audit
 
+    if options["epsilon"] is None:
+        raise Refused("Missing option '--epsilon'.")
     where = cast(Universe, universe or ("open" if MECHANISMS[mechanism].abstains else "closed"))
     claimed = options.pop("claim_epsilon"), options.pop("claim_delta")
     options["neighbors"] = options["neighbors"] or ADD_REMOVE

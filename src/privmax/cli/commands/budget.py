@@ -31,6 +31,7 @@ from privmax.cli.run import BudgetRefused, refuse_folder
 from privmax.display import spell_out
 from privmax.errors import BudgetError, LedgerError, ParameterError, PrivmaxError
 from privmax.ledger import RULES, Event, Fault, Ledger
+from privmax.ledger.replay import reading
 from privmax.numbers import round_down, round_up
 from privmax.privacy import Privacy
 
@@ -511,7 +512,7 @@ def _narrow_history(events: Collection[Event]) -> Table:
         column.justify = "left" if number else "right"
         column.no_wrap = number != 2
     for event in events:
-        with _reading(event):
+        with reading(event):
             account = "" if event.account is None else f", account {event.account}"
             amount = _amount(event.body)
             spent = round_up(event.spent.epsilon), round_up(event.spent.delta)
@@ -541,7 +542,7 @@ def _wide_history(events: Collection[Event]) -> Table:
     for column in table.columns[1 : 4 + len(accounts)]:
         column.justify = "left"
     for event in events:
-        with _reading(event):
+        with reading(event):
             own = [_text(event.account or "")] if accounts else []
             amounts = (
                 *_amount(event.body),
@@ -602,23 +603,12 @@ def _moment(when: str) -> str:
 
 
 def _of_event(event: Event) -> dict[str, Any]:
-    with _reading(event):
+    with reading(event):
         after = {"budget": exact_privacy(event.budget), "spent": exact_privacy(event.spent)}
     return {
         **{name: value for name, value in vars(event).items() if name not in ("totals", "hash")},
         **after,
     }
-
-
-@contextmanager
-def _reading(event: Event) -> Iterator[None]:
-    """For what stands in an event, which somebody may have changed."""
-    try:
-        yield
-    except (ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError):
-        raise LedgerError(
-            f"Event {event.seq} was changed and cannot be read. Run privmax budget verify."
-        ) from None
 
 
 def _hash(noted: str) -> str:

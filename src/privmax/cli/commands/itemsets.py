@@ -151,7 +151,11 @@ def command(output: str | None, report: str | None, as_json: bool, **options: An
     privmax itemsets baskets.dat --size 2 --epsilon 1 --delta 1e-6
     privmax itemsets columns.csv --form onehot --epsilon 1 --delta 1e-6
     """
-    limits: Limits = {"memory": options.pop("memory"), "temporary": options.pop("temporary")}
+    limits: Limits = {
+        "memory": options.pop("memory"),
+        "temporary": options.pop("temporary"),
+        "pad_time": options.pop("pad_time"),
+    }
     charging, asked = split_ledger(options)
     given = Options(**asked, charging=charging)
     files = Output(as_json, report, output)

@@ -182,7 +182,11 @@ def command(
         --high age=120 --high visits=100 --epsilon 1 --save rule.json
     privmax learn sample:members --apply rule.json
     """
-    limits: Limits = {"memory": options.pop("memory"), "temporary": options.pop("temporary")}
+    limits: Limits = {
+        "memory": options.pop("memory"),
+        "temporary": options.pop("temporary"),
+        "pad_time": options.pop("pad_time"),
+    }
     charging, asked = split_ledger(options)
     output = Output(as_json, report, others={"save": save})
     if apply is not None:

@@ -125,7 +125,11 @@ def command(output: str | None, report: str | None, as_json: bool, **options: An
     privmax select searches.jsonl --where "country = 'DE'" --item query --user user_id \\
         --epsilon 1 --delta 1e-6
     """
-    limits: Limits = {"memory": options.pop("memory"), "temporary": options.pop("temporary")}
+    limits: Limits = {
+        "memory": options.pop("memory"),
+        "temporary": options.pop("temporary"),
+        "pad_time": options.pop("pad_time"),
+    }
     charging, asked = split_ledger(options)
     given = Options(**asked, charging=charging)
     files = Output(as_json, report, output)

@@ -4,6 +4,9 @@ The engine makes the cells of every row once, and keeps them, several small colu
 number. A round is then one query: the model is joined to the rows as small tables, and the sums of
 residuals and curvatures of all features come back from one GROUP BY with grouping sets.
 
+DuckDB also keeps the score and the residual of every row, and updates them after a round. Its
+GROUP BY of one small column of a table is several times as fast as a grouping set.
+
 Errors name the question that failed, and never pass on what the engine says.
 
 Proof:      docs/proofs/additive.md
@@ -15,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import prod
 from typing import Any
 
@@ -60,6 +63,8 @@ def open_rows(
         UnsupportedError: The engine has no grouping sets.
         DataError: A label is not among those declared, or there are no rows.
     """
+    import ibis
+
     engine = engine_of(table)
     if engine.backend.name not in SERVED:
         raise UnsupportedError(
@@ -72,8 +77,14 @@ def open_rows(
     bundles = pack([column.cells for column in schema.columns])
     keys = {f"{KEY}{number}": bundle.key(cells) for number, bundle in enumerate(bundles)}
     other = first.fill_null(False).ifelse(0, -1)
-    told = table.select(**keys, **{LABEL: second.fill_null(False).ifelse(1, other).cast("int32")})
-    return EngineRows(engine, engine.keep(told, held), bundles, held)
+    keys[LABEL] = second.fill_null(False).ifelse(1, other).cast("int32")
+    if engine.backend.name != "duckdb":
+        return EngineRows(engine, engine.keep(table.select(**keys), held), bundles, held)
+    running = {SCORE: ibis.literal(0, "int32"), RESIDUAL: ibis.literal(0, "int16")}
+    told = table.select(**keys, **running)
+    kept = engine.keep(told, held)
+    kind = EngineRows if kept is told else RunningRows  # an expression cannot be updated
+    return kind(engine, kept, bundles, held)
 
 
 @dataclass(frozen=True)
@@ -184,10 +195,8 @@ class EngineRows:
             sums = self._ask({(f"{KEY}{one}",): (self._bundles[one].size,) for one in wanted}, [])
             found = dict(zip(wanted, sums, strict=True))
             for part in singles:
-                bundle, feature = self._bundle_of[part.features[0]], part.features[0]
-                places = np.asarray(part.groups[0])[bundle.cells_of(feature)]
-                both = found[self._number(feature)]
-                residuals, curves = (_merge(one, places, part.size) for one in both)
+                both = found[self._number(part.features[0])]
+                residuals, curves = (self._merge(one, part) for one in both)
                 self._counted[part] = residuals, curves
         doubles = [part for part in parts if len(part.features) == 2]
         for start in range(0, len(doubles), SETS):
@@ -303,9 +312,121 @@ class EngineRows:
         lists = {name: values.tolist() for name, values in columns.items()}
         return ask(QUESTION, self._engine.table_of, lists, types, self._held)
 
+    def _merge(self, sums: Sums, part: Part) -> Sums:
+        """Sums by the cells of one feature, from those by the keys of its bundle."""
+        merged = np.zeros(part.size, np.int64)
+        np.add.at(merged, self._places(part), sums)
+        return merged
+
+    def _places(self, part: Part) -> NDArray[np.intp]:
+        """The entry of the table of one feature, for every key of its bundle."""
+        places: NDArray[np.intp] = np.asarray(part.groups[0], np.intp)
+        return places[self._bundle_of[part.features[0]].cells_of(part.features[0])]
+
     def _number(self, feature: int) -> int:
         """The number of the bundle that a feature is in."""
         return self._bundles.index(self._bundle_of[feature])
+
+
+class RunningRows(EngineRows):
+    """Rows in DuckDB, each with its score and residual, which are updated when a table changes.
+
+    Pairs are counted as in other engines, from the tables, and so is all that follows one.
+
+    Args:
+        engine: DuckDB.
+        kept: A table of our own, which has the two columns.
+        bundles: What the keys hold.
+        held: Closes tables that a round makes.
+    """
+
+    def start(self, intercept: int) -> None:
+        super().start(intercept)
+        self._update(f"{intercept}")
+
+    def residuals(self, parts: Sequence[Part]) -> list[Sums]:
+        if not self._is_running(parts):
+            return super().residuals(parts)
+        wanted = sorted({self._number(part.features[0]) for part in parts})
+        ends = list(accumulate((self._bundles[one].size for one in wanted), initial=0))
+        found = self._fetch(
+            " UNION ALL ".join(
+                f"SELECT {KEY}{one}::BIGINT + {start}, SUM({RESIDUAL})::BIGINT FROM {self._name} "
+                f"GROUP BY {KEY}{one}"
+                for one, start in zip(wanted, ends[:-1], strict=True)
+            ),
+            ends[-1],
+        )
+        by_bundle = dict(zip(wanted, np.split(found[0], ends[1:-1]), strict=True))
+        return [self._merge(by_bundle[self._number(part.features[0])], part) for part in parts]
+
+    def sums(self, part: Part) -> tuple[Sums, Sums]:
+        if not self._is_running([part]):
+            return super().sums(part)
+        number = self._number(part.features[0])
+        found = self._fetch(
+            f"SELECT {KEY}{number}::BIGINT, SUM(kept.{RESIDUAL})::BIGINT, SUM({CURVE})::BIGINT "
+            f"FROM {self._name} AS kept JOIN {_quoted(self._link)} "
+            f"ON {KEY}_link = {_link_key(f'kept.{SCORE}')} GROUP BY {KEY}{number}",
+            self._bundles[number].size,
+        )
+        return self._merge(found[0], part), self._merge(found[1], part)
+
+    def add(self, part: Part, steps: Sums) -> None:
+        super().add(part, steps)
+        if self._is_running([part]):
+            changes = steps[self._places(part)]
+            small = self._table({f"{KEY}_step": np.arange(len(changes)), f"{SCORE}_step": changes})
+            key = f"{KEY}{self._number(part.features[0])}"
+            self._update(f"kept.{SCORE} + {SCORE}_step", small, f"{key} = {KEY}_step")
+
+    def _table(self, columns: Mapping[str, NDArray[Any]]) -> Any:
+        """As everywhere, but stored: DuckDB knows how many rows such a table has, and builds its
+        hash tables on that side of a join.
+        """
+        return self._engine.keep(super()._table(columns), self._held)
+
+    def _is_running(self, parts: Sequence[Part]) -> bool:
+        """Whether the score of every row is kept, and none of these is a pair."""
+        return all(len(part.features) == 1 for part in (*self._tables, *parts))
+
+    @property
+    def _name(self) -> str:
+        return _quoted(self._kept)
+
+    def _update(self, score: str, small: Any = None, match: str = "TRUE") -> None:
+        """Give every row a score, and the residual that goes with it."""
+        others = "" if small is None else f", {_quoted(small)}"
+        self._execute(
+            f"UPDATE {self._name} AS kept SET {SCORE} = {score}, {RESIDUAL} = link.{RESIDUAL} "
+            f"FROM {_quoted(self._link)} AS link{others} "
+            f"WHERE {KEY}_link = {_link_key(score)} AND {match}"
+        )
+
+    def _fetch(self, query: str, size: int) -> NDArray[np.int64]:
+        """What a query answers: a row of sums for each column behind the first, by place."""
+        answers = ask(QUESTION, lambda: self._execute(query).fetchnumpy())
+        places, *columns = (np.asarray(one, np.int64) for one in answers.values())
+        if len(places) and not 0 <= places.min() <= places.max() < size:
+            raise EngineError("The engine counted a cell that the schema does not have.")
+        totals = np.zeros((len(columns), size), np.int64)
+        for total, column in zip(totals, columns, strict=True):
+            total[places] = column
+        return totals
+
+    def _execute(self, query: str) -> Any:
+        """Ask DuckDB itself: Ibis has no UPDATE."""
+        return ask(QUESTION, self._engine.backend.con.execute, query)
+
+
+def _quoted(table: Any) -> str:
+    """The name of a table of our own; it holds no quotation mark."""
+    return f'"{table.op().name}"'
+
+
+def _link_key(score: str) -> str:
+    """Where a row of this score has its residual and curvature in the table of the link."""
+    return f"(GREATEST(LEAST({score}, {LIMIT}), -{LIMIT}) + {LIMIT}) * 2 + kept.{LABEL}"
 
 
 def _wrap(rows: Any, query: str) -> Any:
@@ -319,13 +440,6 @@ def _wrap(rows: Any, query: str) -> Any:
     return operations.SQLStringView(
         parent=named.op(), query=query.format(name), schema=types
     ).to_expr()
-
-
-def _merge(sums: Sums, places: NDArray[np.intp], size: int) -> Sums:
-    """Sums by places that several of them share."""
-    merged = np.zeros(size, np.int64)
-    np.add.at(merged, places, sums)
-    return merged
 
 
 def _is_label(engine: Engine, column: Any, label: Any) -> Any:

@@ -34,7 +34,7 @@ from privmax.learning.additive.reading import (
     sort_chances,
     unfit_record,
 )
-from privmax.learning.additive.rounds import GREEDY, AdditiveRounds
+from privmax.learning.additive.rounds import GREEDY, ZCDP, AdditiveRounds
 from privmax.learning.additive.words import name_entries, signed, title
 from privmax.learning.pipelines import warn_of_pipeline
 from privmax.learning.schema import Schema
@@ -81,6 +81,10 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         order: "greedy": every round chooses the column that promises most; "cyclic": columns take
             turns, which suits few columns that all matter.
         neighbors: "add-remove" (the default): one example more or less; "replace": another example.
+        accounting: How noise follows from epsilon and delta. "zcdp" (the default): by
+            concentrated privacy, in which fits add up; "pld": by privacy loss distributions, for
+            add-remove with a delta. The noise is some 7 % smaller at the same cost, and the first
+            fit with such parameters takes a second or more longer.
         unit: What the cost hides, for the ledger, which holds one unit: "row" by default. Say it
             where you know better: unit="user" if every row is a person.
         ledger: The privacy budget that covers every `fit`: charged before the first draw, recorded
@@ -116,6 +120,7 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         interactions: int = 0,
         order: str = GREEDY,
         neighbors: str | None = None,
+        accounting: str = ZCDP,
         unit: str | None = None,
         ledger: Ledger | Request | None = None,
         coins: Coins | None = None,
@@ -128,6 +133,7 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         self.interactions = interactions
         self.order = order
         self.neighbors = neighbors
+        self.accounting = accounting
         self.unit = unit
         self.ledger = ledger
         self.coins = coins
@@ -254,6 +260,7 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             pairs=whole("interactions", self.interactions, least=0),
             order=self.order,
             neighbors=ADD_REMOVE if self.neighbors is None else self.neighbors,
+            accounting=self.accounting,
         )
         rounds.check()
         return rounds

@@ -4,6 +4,7 @@ One release of the two label counts, then rounds. A round chooses a part by the 
 mechanism (unless parts are taken in turn), and releases the sums of residuals and of curvatures in
 all cells of that part. With a delta the budget is shared in ρ of concentrated privacy, and sums get
 discrete Gaussian noise; without one it is shared in epsilon, and they get discrete Laplace noise.
+What all of it costs follows from ρ, or, a little tighter, from privacy loss distributions.
 
 Proof:      docs/proofs/additive.md
 References: Friedman & Schuster, KDD 2010; Nori, Caruana, Bu, Shen & Kulkarni, ICML 2021; Canonne,
@@ -13,13 +14,14 @@ References: Friedman & Schuster, KDD 2010; Nori, Caruana, Bu, Shen & Kulkarni, I
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privmax.accounting import Program
 from privmax.composition import largest_rho
 from privmax.errors import ParameterError
 from privmax.learning.additive.link import CLIP, CURVE, UNIT
@@ -32,6 +34,8 @@ from privmax.parameters import Exact, Parameter, Parameters, Whole, parameter
 from privmax.privacy import ADD_REMOVE, REPLACE, Neighbors, Privacy
 
 GREEDY, CYCLIC = "greedy", "cyclic"
+
+ZCDP, PLD = "zcdp", "pld"
 
 INTERCEPT = Fraction(2, 100)
 """Share of the budget for the two label counts."""
@@ -47,6 +51,9 @@ PAIRS = Fraction(30, 100)
 
 _GRAIN = 1 << 30
 """Square roots are rounded down to multiples of 1/_GRAIN."""
+
+_STEPS, _TRIES = 1 << 10, 6
+"""By losses, noise is sought on multiples of epsilon/_STEPS, with so many programs at most."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +136,16 @@ def read_order(name: str, value: object) -> str:
     )  # fmt: skip
 
 
+def read_accounting(name: str, value: object) -> str:
+    """Read the parameter `accounting`."""
+    if isinstance(value, str) and value in (ZCDP, PLD):
+        return value
+    raise ParameterError(
+        name, value, f"it must be {ZCDP} or {PLD}",
+        "Use pld for a little less noise, and zcdp where fits add up in a ledger under that rule.",
+    )  # fmt: skip
+
+
 class AdditiveRounds(Parameters):
     """How a fit spends (epsilon, delta): the terms of all its releases, which are public.
 
@@ -139,6 +156,8 @@ class AdditiveRounds(Parameters):
         pairs: How many rounds look at pairs of features, after those.
         order: "greedy" or "cyclic".
         neighbors: "add-remove" or "replace".
+        accounting: "zcdp": the cost follows from ρ; "pld": from privacy loss distributions, for
+            add-remove with a delta.
 
     Examples:
         >>> rounds = AdditiveRounds(epsilon=1, delta=1e-6, rounds=20)
@@ -156,10 +175,17 @@ class AdditiveRounds(Parameters):
     pairs: Whole = parameter(whole, default=0, least=0)
     order: Parameter[str, str] = parameter(read_order, default=GREEDY)
     neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
+    accounting: Parameter[str, str] = parameter(read_accounting, default=ZCDP)
 
     k = 1
     ranked = True
     bounded_range = False
+
+    def __post_init__(self) -> None:
+        """Read what was given, and refuse accounting that is not proved for it."""
+        super().__post_init__()
+        if self.accounting == PLD:
+            self._check_losses()
 
     def privacy(self) -> Privacy:
         """What the whole fit costs."""
@@ -167,8 +193,14 @@ class AdditiveRounds(Parameters):
 
     @cached_property
     def rho(self) -> Fraction | None:
-        """What it costs in concentrated privacy; None without a delta."""
-        return largest_rho(self.epsilon, self.delta) if self.delta else None
+        """What it costs in concentrated privacy; None without a delta.
+
+        By losses it is more than what epsilon and delta have room for in ρ alone.
+        """
+        if not self.delta:
+            return None
+        epsilon = self.epsilon if self.accounting == ZCDP else _stretch_epsilon(self)
+        return largest_rho(epsilon, self.delta)
 
     @cached_property
     def counts(self) -> Noise:
@@ -188,6 +220,26 @@ class AdditiveRounds(Parameters):
         """What a round on pairs draws with; a pair is always chosen."""
         return self._round(PAIRS / self.pairs, greedy=True)
 
+    def program(self) -> Program:
+        """All releases, each with what one individual moves at most.
+
+        Raises:
+            ParameterError: There is no delta, or a row may take another's place.
+        """
+        self._check_losses()
+        groups = [
+            (self.singles, self.rounds),
+            *([(self.doubles, self.pairs)] if self.pairs else []),
+        ]
+        draws = [(one.chooser.epsilon, times) for one, times in groups if one.chooser is not None]
+        noise = [(1, self.counts, 1)]
+        for one, times in groups:
+            noise += [(CLIP, one.residuals, times), (CURVE, one.curvatures, times)]
+        gaussians = [
+            (moved, law.variance, times) for moved, law, times in noise if law.variance is not None
+        ]
+        return Program(rounds=draws, gaussians=gaussians)
+
     def check(self) -> None:
         """Refuse a budget for which there is no noise, before anything is read or charged.
 
@@ -206,6 +258,19 @@ class AdditiveRounds(Parameters):
                 "epsilon", float(self.epsilon), f"it leaves too little for each of {number} rounds",
                 "Use a larger epsilon; common values are between 0.1 and 3.",
             ) from None  # fmt: skip
+
+    def _check_losses(self) -> None:
+        """Refuse privacy loss distributions where no worst case of them is known."""
+        if not self.delta:
+            raise ParameterError(
+                "accounting", PLD, "it needs a delta above 0",
+                "Give delta, such as 1e-6, or leave accounting out.",
+            )  # fmt: skip
+        if self.neighbors != ADD_REMOVE:
+            raise ParameterError(
+                "accounting", PLD, "it is proved for neighbors='add-remove' only",
+                "Leave accounting out, or use add-remove.",
+            )  # fmt: skip
 
     @property
     def _factor(self) -> int:
@@ -246,3 +311,22 @@ def _gaussian(squared: int, rho: Fraction) -> Noise:
 def _root(square: Fraction) -> Fraction:
     """A square root, rounded down."""
     return Fraction(math.isqrt(math.floor(square * _GRAIN**2)), _GRAIN)
+
+
+@lru_cache(maxsize=256)
+def _stretch_epsilon(terms: AdditiveRounds) -> Fraction:
+    """An epsilon, as large as was found, for which noise by ρ costs by losses what terms allow.
+
+    The cost is nearly in proportion to it, so two or three tries mostly suffice.
+    """
+    low, high = _STEPS, 2 * _STEPS  # noise for epsilon itself keeps to it by ρ alone
+    tried = low
+    for _ in range(_TRIES):
+        noise = replace(terms, epsilon=terms.epsilon * tried / _STEPS, accounting=ZCDP)
+        cost = noise.program().epsilon(terms.delta)
+        low, high = (tried, high) if cost <= terms.epsilon else (low, tried)
+        guess = math.floor(tried * terms.epsilon / cost) if cost else high
+        tried = min(max(guess, low), high - 1)
+        if tried == low:
+            break
+    return terms.epsilon * low / _STEPS

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from privmax.errors import ParameterError, column_error
+from privmax.errors import DataError, ParameterError, column_error
 from privmax.numbers import whole
 
 Bound = float | Sequence[float] | Mapping[str, float] | None
@@ -185,7 +185,25 @@ def cells_of(values: NDArray[Any], cut: NDArray[np.float64]) -> NDArray[np.intp]
         >>> cells_of(np.array([0.5, 1, 7]), np.array([1.0, 2.0])).tolist()
         [0, 1, 2]
     """
-    return np.searchsorted(cut, values.astype(np.float64, copy=False), side="right")
+    return np.searchsorted(cut, as_numbers(values), side="right")
+
+
+def as_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Values as numbers. NumPy's own error would quote what is none.
+
+    Raises:
+        DataError: A value is not a number.
+
+    Examples:
+        >>> as_numbers(np.array([1, "2"], dtype=object)).tolist()
+        [1.0, 2.0]
+    """
+    try:
+        return values.astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        pass
+    # out here, where NumPy's error is no longer attached to it as its context
+    raise DataError("X has a value that is not a number. Convert dates and text to numbers first.")
 
 
 def _ascending(cut: NDArray[np.float64]) -> bool:

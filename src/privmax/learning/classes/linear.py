@@ -30,7 +30,7 @@ from privmax.learning.classes.contract import (
     blocks,
     check_two_labels,
 )
-from privmax.learning.classes.grid import Bound, Grid, cells_of
+from privmax.learning.classes.grid import Bound, Grid, as_numbers, cells_of
 from privmax.learning.schema import Category, Schema
 from privmax.numbers import Number, exact, whole
 
@@ -427,7 +427,7 @@ def place_on_grid(rows: NDArray[Any], cuts: list[NDArray[np.float64]], levels: i
     found = np.empty(rows.shape, np.int8)
     several = max(1, _CHUNK // features)
     for start in range(0, len(rows), several):
-        values = np.asarray(rows[start : start + several], np.float64)
+        values = as_numbers(np.asarray(rows[start : start + several]))
         with np.errstate(all="ignore"):  # whatever overflows or is no number fails the check
             guess = values - edges[:, 1]
             guess /= (edges[:, -2] - edges[:, 1]) / (last - 1)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from privmax.errors import ParameterError
 from privmax.learning.classes.contract import Codes, Counts, Shape, Tunable
-from privmax.learning.classes.grid import Bound, Grid, Thresholds, cells_of
+from privmax.learning.classes.grid import Bound, Grid, Thresholds, as_numbers, cells_of
 from privmax.learning.schema import Schema
 from privmax.learning.splits import Split, Splits, splits_of
 
@@ -198,7 +198,7 @@ def is_below(X: NDArray[Any], feature: int, threshold: Threshold) -> NDArray[np.
     """
     if isinstance(threshold, Split):
         return ~threshold.passes(X[:, feature])
-    return np.less(X[:, feature].astype(np.float64, copy=False), threshold)
+    return np.less(as_numbers(X[:, feature]), threshold)
 
 
 def stump_count(cuts: int, labels: int) -> int:
@@ -288,7 +288,7 @@ def _cells(values: NDArray[Any], thresholds: NDArray[np.float64] | Splits) -> ND
         return values.astype(np.intp)
     if len(thresholds) > _FEW:
         return cells_of(values, thresholds)
-    values = values.astype(np.float64, copy=False)
+    values = as_numbers(values)
     over = np.zeros(len(values), np.uint8)
     for threshold in thresholds:
         over += values < threshold

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from privmax.errors import ParameterError
 from privmax.learning.classes.contract import Codes, Shape, Tunable
-from privmax.learning.classes.grid import Bound, Thresholds
+from privmax.learning.classes.grid import Bound, Thresholds, as_numbers
 from privmax.learning.classes.stumps import (
     Constant,
     Cuts,
@@ -277,7 +277,7 @@ def _answers(X: NDArray[Any], cuts: Cuts) -> NDArray[np.float32]:
         if isinstance(thresholds, Splits):
             np.logical_not(thresholds.passes(values), out=answers[start:stop])
             continue
-        np.less(values.astype(np.float64, copy=False), thresholds[:, None], out=answers[start:stop])
+        np.less(as_numbers(values), thresholds[:, None], out=answers[start:stop])
     return answers
 
 

@@ -1,0 +1,1 @@
+"""What can be audited of each package, a file each: `subjects()` makes them all."""

@@ -1,0 +1,118 @@
+"""privmax: every mechanism of the registry, and the front door."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from privmax.mechanisms.contract import Mechanism
+from privmax.mechanisms.guards import Guards
+from privmax.mechanisms.registry import MECHANISMS
+from privmax.noise.coins import Coins
+from privmax.privacy import ADD_REMOVE
+from privmax.profile import Profile
+from privmax.testers.claims import Claim
+from privmax.testers.enumeration import Bracket, walk_coins
+from privmax.testers.patterns import Vector, neighbors
+from privmax.testers.subjects import Subject
+from privmax.testing import SeededCoins
+
+PARAMETERS: dict[str, dict[str, Any]] = {
+    "exponential": {"epsilon": 1},
+    "permute-and-flip": {"epsilon": 1},
+    "max-of-laplaces": {"epsilon": 1},
+    "joint-exponential": {"epsilon": 1, "k": 1},
+    "large-margin": {"epsilon": 6, "delta": "0.3", "cap": 5},
+    "large-margin-truncated": {"epsilon": 6, "delta": "0.3", "cap": 5},
+    "sharp-margin": {"epsilon": 1, "delta": "0.05", "guards": Guards((1, 2), (1, 1), share="0.2")},
+    "nested-margin": {"epsilon": 1, "delta": "0.05", "ranks": (1, 3)},
+    "set-margin": {"epsilon": 1, "delta": "0.05"},
+    "limited-domain": {"epsilon": 1, "delta": "0.05", "rank": 2},
+    "stable-maximum": {"epsilon": 1, "delta": "0.05"},
+    "gap-test": {"epsilon": 1, "delta": "0.05"},
+    "choosing": {"epsilon": 1, "delta": "0.05", "growth": 1},
+}
+"""What each mechanism is made with: costs at which small data sets have an answer now and then."""
+
+CLOSED = [(1, 1, 1, 1), (3, 1, 0, 0)]
+OPEN = [(1, 0, 0, 0), (4, 4, 0, 0), (8, 2, 2, 2)]
+"""Scores to start from; in an open universe nobody has seen those at 0."""
+
+
+def subjects() -> list[Subject]:
+    """Every mechanism of the registry, at its own cost."""
+    return [subject_of(name, _make(name)) for name in MECHANISMS]
+
+
+def subject_of(
+    name: str,
+    mechanism: Mechanism,
+    *,
+    package: str = "privmax",
+    monotone: bool | None = None,
+    source: str = "",
+    closed: bool | None = None,
+) -> Subject:
+    """A mechanism of ours, at the cost that it states.
+
+    Args:
+        name: What to call it.
+        mechanism: What draws.
+        package: Whose it is said to be.
+        monotone: Whether scores move one way only; None: as its neighbor relation says.
+        source: Where a fault is described.
+        closed: Whether the universe is closed; None: if it costs no delta.
+    """
+    own = mechanism.privacy()
+    claim = Claim.of(epsilon=own.epsilon, delta=own.delta)
+    is_closed = claim.delta == 0 if closed is None else closed
+    one_way = mechanism.neighbors == ADD_REMOVE if monotone is None else monotone
+    pairs = neighbors(
+        CLOSED if is_closed else OPEN, monotone=one_way, floor=None if is_closed else 0
+    )
+    if getattr(mechanism, "growth", None) == 1:
+        pairs = [pair for pair in pairs if _touched(*pair) == 1]
+    draw = partial(draw_place, mechanism, is_closed)
+    return Subject(package, name, claim, pairs, seeded(draw), walked(draw), source)
+
+
+def seeded(draw: Callable[[Vector, Coins], Any]) -> Callable[[Vector, int], Any]:
+    """A draw from coins as one from seeds."""
+    return lambda scores, seed: draw(scores, SeededCoins(seed))
+
+
+def walked(draw: Callable[[Vector, Coins], Any]) -> Callable[[Any], Bracket]:
+    """A draw from coins on the likeliest scripts of coins."""
+    return lambda scores: walk_coins(partial(draw, scores))
+
+
+def draw_place(mechanism: Mechanism, closed: bool, scores: Vector, coins: Coins) -> object:
+    """Which place was drawn, with whatever is released beside it; None: nothing.
+
+    Examples:
+        >>> from privmax import Exponential
+        >>> draw_place(Exponential(epsilon=100), True, (0, 9), SeededCoins(1))
+        1
+    """
+    listed = [score for score in scores if score or closed]
+    profile = Profile(
+        [(score, listed.count(score)) for score in set(listed)],
+        universe=len(scores) if closed else None,
+    )
+    drawn = mechanism.draw(profile, coins)
+    place = None if drawn.score is None else _place(scores, drawn.score, drawn.index, drawn.below)
+    return (place, tuple(drawn.diagnostics.items())) if drawn.diagnostics else place
+
+
+def _place(scores: Sequence[int], score: int, index: int, below: bool) -> int:
+    equal = [place for place, own in enumerate(scores) if own == score or (below and own < score)]
+    return equal[index]
+
+
+def _touched(left: Vector, right: Vector) -> int:
+    return sum(one != other for one, other in zip(left, right, strict=True))
+
+
+def _make(name: str) -> Mechanism:
+    return MECHANISMS[name].load()(**PARAMETERS[name])

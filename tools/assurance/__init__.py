@@ -1,0 +1,1 @@
+"""What tests and benchmarks of laws and draws share: settings, searches, repeated draws."""
