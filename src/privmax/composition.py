@@ -134,7 +134,7 @@ def per_round(epsilon: Number, delta: Number, rounds: int, *, bounded_range: boo
     open_probability("delta", slack)
     unit = total / (rounds * STEPS)
     low = STEPS  # basic composition is always affordable
-    high = STEPS * (rounds + 1)  # a single round of more than the total never is
+    high = STEPS * (rounds + 1)  # more than the total each: only a huge delta could afford it
 
     def affordable(steps: int) -> bool:
         with precision(START):

@@ -8,6 +8,7 @@ import math
 from fractions import Fraction
 
 import pytest
+from flint import arb
 
 from privmax import composition
 from privmax.errors import ParameterError
@@ -73,6 +74,31 @@ def test_rounds_cost_at_most_the_total_and_nearly_all_of_it(rounds, bounded_rang
     assert each >= total / rounds
 
 
+@pytest.mark.parametrize(("rounds", "bounded_range"), [(10, True), (300, False)])
+def test_one_step_more_for_each_round_is_too_much(rounds, bounded_range):
+    each = composition.per_round(1, MILLIONTH, rounds, bounded_range=bounded_range)
+    step = Fraction(1, rounds * composition.STEPS)
+    assert each % step == 0
+    with precision(200):
+        cost, dearer = (
+            composition.price(rounds, one, MILLIONTH, bounded_range=bounded_range)
+            for one in (each, each + step)
+        )
+        assert cost <= 1
+        assert dearer > 1
+
+
+def test_a_cost_is_rounded_up_by_less_than_a_part_in_a_billion():
+    with precision(96):
+        for cost in (arb(1) / 3, arb(10) ** 30 / 3, arb(10) ** -30 / 3):
+            rounded = composition._round_up(cost)
+            assert composition.ball(rounded) > cost
+            assert composition.ball(rounded) < cost * (1 + arb(2) ** -30)
+            rounded = composition._round_down(cost)
+            assert composition.ball(rounded) < cost
+            assert composition.ball(rounded) > cost * (1 - arb(2) ** -30)
+
+
 def test_without_delta_prices_add():
     assert composition.per_round(1, 0, 10, bounded_range=True) == Fraction(1, 10)
     assert composition.per_round("0.3", 0, 3, bounded_range=False) == Fraction(1, 10)
@@ -84,6 +110,14 @@ def test_a_delta_pays_from_about_ten_rounds():
         for k in (2, 10, 100, 1000)
     ]
     assert gains == pytest.approx([1, 1.396, 4.414, 13.959], abs=1e-3)
+
+
+def test_with_a_large_delta_a_round_may_cost_more_than_all():
+    """Two of range 1.49 are (1, 1/2)-private: delta covers the rest. More is not sought."""
+    each = composition.per_round(1, "0.5", 2, bounded_range=True)
+    assert Fraction(149, 100) < each < Fraction(3, 2)
+    spans = [-float(each) * part / 40 for part in range(1, 40)]
+    assert max(needed_delta(2, float(each), 1.0, low) for low in spans) < 0.5
 
 
 def test_rounds_of_unknown_range_are_twice_as_dear():

@@ -432,6 +432,16 @@ def test_a_commit_waits_for_those_who_read(ledger, file):
         timer.join()
 
 
+def test_a_charge_waits_for_whoever_writes(ledger, file):
+    other = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+    with closing(other):
+        other.execute("BEGIN IMMEDIATE")
+        timer = threading.Timer(0.2, lambda: other.execute("ROLLBACK"))
+        timer.start()
+        assert ledger.charge(TENTH, {}).seq == 4
+        timer.join()
+
+
 def test_a_commit_does_not_wait_for_ever_for_those_who_read(ledger, file, monkeypatch):
     monkeypatch.setattr("privmax.ledger.sqlite.PATIENCE", 0.05)
     with closing(sqlite3.connect(file, isolation_level=None)) as other:

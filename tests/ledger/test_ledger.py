@@ -1336,3 +1336,36 @@ def test_what_was_left_when_a_request_was_answered(file, monkeypatch):
         assert ledger.left() == Privacy(3)
         with Ledger(file) as other:
             assert other.left_after("r2") == Privacy(3)
+
+
+# What mutants that survived have shown to be missing
+
+
+def test_a_budget_of_epsilon_alone_has_no_delta(file):
+    with Ledger(file, "sales", epsilon=1) as ledger:
+        assert ledger.budget == Privacy(1, 0)
+        with pytest.raises(BudgetError):
+            ledger.charge(Price(Privacy(1, "1e-9")), WHAT)
+
+
+def test_to_ask_refuses_what_a_charge_would_refuse_and_writes_nothing(ledger):
+    assert ledger.ask(Price(Privacy(1, "1e-5"))) is False
+    for dear in (Price(Privacy("1.01")), Price(Privacy(0, "1.1e-5"))):
+        with pytest.raises(BudgetError):
+            ledger.ask(dear, request="late")
+    assert ledger.spent == Privacy(0)
+
+
+def test_to_ask_of_a_charged_request_finds_it_though_nothing_is_left(ledger):
+    ledger.charge(Price(Privacy(1)), WHAT, request="nightly")
+    assert ledger.ask(Price(Privacy(1)), request="nightly") is True
+    with pytest.raises(BudgetError):
+        ledger.ask(Price(Privacy(1)), request="weekly")
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_ledger_opened_again_is_as_strict_as_it_was_made(file, strict):
+    with Ledger.create(file, "sales", budget=Privacy(1), strict=strict):
+        pass
+    with Ledger(file, "sales") as again:
+        assert again.strict is strict

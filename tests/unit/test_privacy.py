@@ -16,7 +16,7 @@ from privmax.ledger.events import exact_text
 from privmax.numbers import (
     plain,
 )
-from privmax.privacy import Privacy, relation, swing
+from privmax.privacy import WEAK, Privacy, relation, swing
 
 TENTH = Fraction(1, 10)
 BINARY_TENTH = Fraction(
@@ -263,3 +263,7 @@ def test_a_cost_is_at_most_another_if_neither_number_is_larger():
     assert not smaller <= larger
     with pytest.raises(TypeError):
         assert Privacy(1) <= 2
+
+
+def test_what_hardly_protects_anybody():
+    assert Privacy(10, "0.001") == WEAK

@@ -117,9 +117,11 @@ def test_a_closed_universe_is_read_below_zero():
         pytest.param([(3, 1)], None, 3, id="open"),
         pytest.param([], None, 0, id="open, nothing listed"),
         pytest.param([(-3, 1)], None, 0, id="open, all listed below the unlisted"),
+        pytest.param([(-1, 1)], None, 0, id="open, all listed next below the unlisted"),
         pytest.param([(3, 1)], 9, 3, id="closed"),
         pytest.param([], 9, 0, id="closed, nothing listed"),
         pytest.param([(-3, 1)], 9, 0, id="closed, all listed below the unlisted"),
+        pytest.param([(-1, 8)], 9, 0, id="closed, all listed but one next below it"),
         pytest.param([(-3, 9)], 9, -3, id="closed, everyone listed and negative"),
     ],
 )
@@ -269,6 +271,12 @@ def test_levels_that_are_not_pairs_are_refused_without_being_quoted(levels):
 def test_a_universe_that_is_no_size_is_refused(universe):
     with pytest.raises(ParameterError, match=r"^universe="):
         Profile([(1, 1)], universe=universe)
+
+
+def test_the_largest_universe_is_two_to_the_thousand():
+    assert Profile([(1, 1)], universe=2**1000).window(0).rest == 2**1000
+    with pytest.raises(ParameterError, match=r"must not exceed 2\^1000"):
+        Profile([(1, 1)], universe=2**1000 + 1)
 
 
 def test_a_universe_smaller_than_what_is_listed_is_refused_without_saying_how_many_are():

@@ -123,3 +123,11 @@ def test_digits_of_the_rest_are_those_of_one_minus_it(x):
     for skip in (0, 8, 72):
         found = bulk._digits(lambda: bulk._nonzero_chance(x), skip, 64, rest=True)
         assert found == bulk._digits(lambda: (ball(x) / 2).tanh(), skip, 64, rest=False)
+
+
+def test_chances_of_digits_and_of_zero():
+    """1/(1 + e^x), and 1 − tanh(x/2)."""
+    assert float(bulk._digit_chance(Fraction(1)).mid()) == pytest.approx(0.2689414213699951)
+    assert float(bulk._digit_chance(Fraction(3)).mid()) == pytest.approx(0.04742587317756678)
+    assert float(bulk._nonzero_chance(Fraction(1)).mid()) == pytest.approx(0.5378828427399902)
+    assert float(bulk._nonzero_chance(Fraction(3)).mid()) == pytest.approx(0.0948517463551336)
