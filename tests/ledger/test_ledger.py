@@ -693,7 +693,7 @@ def test_verify_finds_an_answer_that_was_changed_together_with_its_own_hash(file
             ).fetchone()[0]
             query = f"SELECT {COLUMNS} FROM privmax_events WHERE seq = ?"
             row = Row(*connection.execute(query, [seq]).fetchone())
-            forged = seal(before, "sales", row._replace(moment="never"))
+            forged = seal(before, "sales", row._replace(moment="2001-01-01T00:00:00+00:00"))
             change = "UPDATE privmax_events SET moment = ?, hash = ? WHERE seq = ?"
             connection.execute(change, [forged.moment, forged.hash, seq])
         assert [fault.seq for fault in ledger.verify()] == [found_at]
