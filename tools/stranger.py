@@ -349,16 +349,15 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
                 r"printf 'query,people\nrain boots,1%0400d\n' 0 > counts.csv",
                 f"privmax select counts.csv {COUNTS} {PRICE}",
             ),
-            "Numbers are exact, even with hundreds of digits. No winner is clear enough for a "
-            "ranked list of 10^30 items.",
+            "Numbers are exact, even with hundreds of digits. How long a list may be has a limit.",
             (
                 ("--k 1000000000000000000000000000000:", "it must be at most 10,000"),
-                ("no answer",),
+                ("--k 1000000000000000000000000000000:", "10,000"),
                 ("--universe 10^5000:", "fewer than 4300 digits"),
                 ("2^1000", "Use an open universe"),
                 ("rain boots",),
             ),
-            codes=(2, 0, 2, 2, 0),
+            codes=(2, 2, 2, 2, 0),
         ),
         Mistake(
             "A number that is too long, or written with commas",

@@ -182,7 +182,7 @@ def test_a_number_of_too_many_digits_is_refused_quickly_and_in_short(text):
         ("plan --epsilon 1e400 --delta 1e-6", "--epsilon 1e400:"),
         ("plan --epsilon 1e-400 --delta 1e-6", "--epsilon 1e-400:"),
         (f"plan --epsilon 1 --delta 1e-6 --near {10**400}", "--near 'over 2^1000':"),
-        ("audit exponential --epsilon 1e400", "goes up to 700"),
+        ("audit exponential --epsilon 1e400", "it must not exceed 1000000000"),
         (f"select sample:counts --epsilon 1 --k {'9' * 5000}", "is not a valid integer"),
         ("itemsets sample:receipts --epsilon 1 --size 10^5000", "--size 10^5000:"),
     ],
@@ -195,9 +195,9 @@ def test_numbers_beyond_all_measure_are_refused_quickly_and_in_short(line, said,
 
 
 @pytest.mark.parametrize(
-    "price", ["--epsilon 1e400 --delta 1e-6", "--epsilon 1 --delta 1e-900 --k 3"]
+    "price", ["--epsilon 1e9 --delta 1e-6", "--epsilon 1 --delta 1e-900 --k 3"]
 )
-def test_prices_beyond_all_floats_are_prices(price, tmp_path):
+def test_extreme_prices_are_prices(price, tmp_path):
     line = f"privmax select sample:counts --item query --score people {price}"
     assert in_process(line, tmp_path)[1] == 0
 

@@ -252,6 +252,7 @@ def test_a_charge_that_was_never_answered_is_answered_from_the_data(ledger, monk
     assert ledger.spent == Privacy(1)
 
 
+@pytest.mark.slow  # it compiles the search
 def test_a_search_that_is_given_up_is_not_charged(tmp_path, monkeypatch):
     monkeypatch.setattr(search, "MOST_STEPS", 2000)
     rng = np.random.default_rng(0)
