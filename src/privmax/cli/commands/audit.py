@@ -11,6 +11,7 @@ import math
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
+from click.core import ParameterSource
 
 from privmax.cli.group import Command, Refused
 from privmax.cli.messages import describe_error
@@ -35,6 +36,13 @@ _CHANCES = ("chance here", "chance there", "ratio")
 
 _WIDE = 200
 """Columns there are room for: the table is narrow, and its lines are not to be folded."""
+
+_OF = ("only", "pairs", "rho", "samples", "confidence")
+_LAWS = (
+    *("neighbors", "universe", "k", "rank", "growth", "cap", "candidates", "highest"),
+    *("claim_epsilon", "claim_delta"),
+)
+"""Options that only the one or only the other kind of audit has."""
 
 _MOST_PAIRS = 10**6
 """Pairs of data sets compared at most, about: some minutes for a quick mechanism."""
@@ -132,9 +140,13 @@ def command(
     privmax audit --of opendp --of diffprivlib
     privmax audit --of mymodule:myfunction --epsilon 1 --pairs pairs.json
     """
-    of = {name: options.pop(name) for name in ("only", "pairs", "rho", "samples", "confidence")}
+    of = {name: options.pop(name) for name in _OF}
     if bool(packages) == (mechanism is not None):
         raise Refused("Give either MECHANISM or --of PACKAGE.")
+    for name in _LAWS if mechanism is None else _OF:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            goes = "MECHANISM, not with --of" if mechanism is None else "--of"
+            raise Refused(f"--{name.replace('_', '-')} goes with {goes}.")
     if mechanism is None:
         _run(context, packages, as_json, **of, epsilon=options["epsilon"], delta=options["delta"])
     else:
