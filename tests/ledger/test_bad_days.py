@@ -137,9 +137,7 @@ def test_a_file_that_others_may_read_is_seen(scene):
 
 def test_a_changed_event_is_seen(scene):
     asked(scene.place, "DROP TRIGGER privmax_events_kept")
-    asked(
-        scene.place, "UPDATE privmax_events SET moment = '2001-01-01T00:00Z' WHERE seq = 2"
-    )
+    asked(scene.place, "UPDATE privmax_events SET moment = '2001-01-01T00:00Z' WHERE seq = 2")
     assert judged(scene) == [
         "verify finds: event 2: its hash does not match: it, or the event before it, was changed"
     ]
