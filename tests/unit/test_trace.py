@@ -151,9 +151,9 @@ def test_a_selection_from_memory(capsys):
 
 
 MOST = {
-    "select({…})": 118,
-    "select({…}, ledger=L)": 225,
-    "privmax select FILE.parquet --ledger L": 336,
+    "select({…})": 119,
+    "select({…}, ledger=L)": 227,
+    "privmax select FILE.parquet --ledger L": 339,
 }
 """Functions that these may cross: as many as before they had one pipeline (114, 224, 328), and a
 few for sets and counts, and on the command line for patterns, databases and what DuckDB may use."""
