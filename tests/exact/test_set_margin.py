@@ -731,7 +731,7 @@ def test_universes_of_any_size(universe):
 
 
 def test_huge_and_tiny_costs():
-    for epsilon, delta in (("1e-9", "1e-300"), ("1e40", "1e-6"), ("1e-6", "0.5")):
+    for epsilon, delta in (("1e-9", "1e-300"), ("1e9", "1e-6"), ("1e-6", "0.5")):
         mechanism = SetMargin(epsilon=epsilon, delta=delta, k=3)
         assert len(mechanism.subset(Profile([(10**60, 3)]), SYSTEM)) == 3
         assert mechanism.subset(Profile([]), SYSTEM) == []
