@@ -172,16 +172,20 @@ def test_a_hostile_label_would_be_noticed(browser, tmp_path):
         assert seen.page.locator("script, img").count() == 2
 
 
-def test_a_label_that_runs_from_right_to_left_turns_nothing_around(browser, tmp_path):
+@pytest.mark.parametrize(
+    ("label", "shown"),
+    [("\u202eevil", "\\u202eevil"), ("\u05e9\u05dc\u05d5\u05dd 1", "\u05e9\u05dc\u05d5\u05dd 1")],
+)
+def test_a_label_that_runs_from_right_to_left_turns_nothing_around(browser, tmp_path, label, shown):
     path = tmp_path / "bidi.html"
-    report.write(page_about("\u202eevil", asked={"data": "\u202efile", "item": "query"}), path)
+    report.write(page_about(label, asked={"data": label, "item": "query"}), path)
     with opened(browser, path) as seen:
         left, right = (
             seen.page.locator("dl.facts dt", has_text=text).bounding_box()["x"]
             for text in ("data", "item")
         )
         assert left == right
-        assert seen.page.locator(".answer bdi").inner_text() == "\u202eevil"
+        assert seen.page.locator(".answer bdi").inner_text() == shown
 
 
 def brightness(colour: str) -> float:

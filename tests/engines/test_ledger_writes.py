@@ -337,7 +337,7 @@ def commit_without_waiting(server, ledger, kind, request, body):
         ).fetchone()  # fmt: skip
         made = connection.execute(
             f"SELECT {columns} FROM "
-            "privmax_write(%s, %s, 'now', %s, %s, NULL, %s, NULL, 0, '', %s)",
+            "privmax_write(%s, %s, '2026-11-17T00:00:00Z', %s, %s, NULL, %s, NULL, 0, '', %s)",
             [ledger.name, kind, ledger.who, request, body, charged and charged[0]],
         ).fetchall()
         assert made
