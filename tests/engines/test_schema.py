@@ -94,6 +94,56 @@ def test_an_engine_finds_the_same_cells(load, engine, columns):
         assert read[f"cell_{name}"].to_pylist() == expected.tolist(), name
 
 
+GRIDS = [(0, 1, 32), (-3, 3, 20), (17, 90, 64), (-0.1, 1.03, 50), (0, 1e-3, 9), (-1e300, 1e300, 10)]
+GRIDS += [(1e15, 1e15 + 20, 16), (2.0**53, 2.0**54, 16), (-(2.0**40), 5, 300)]
+
+
+@pytest.mark.parametrize("engine", ["duckdb"], scope="session")
+@pytest.mark.parametrize("kind", ["float32", "float64", "int64", "int16", "uint8"])
+@pytest.mark.parametrize("grid", GRIDS)
+def test_a_division_finds_the_same_cells(connection, grid, kind):
+    """Around every cut, and at numbers that are rounded, too small or too large."""
+    import pyarrow as pa
+
+    low, high, cells = grid
+    column = Number(low, high, cells=cells, missing=True)
+    values = numbers_around(column.cuts, kind)
+    table = connection.create_table("divided", pa.table({"number": values}), overwrite=True)
+    (cell,) = Schema(number=column).expressions(table)
+    found = table.select(cell=cell).to_pyarrow()["cell"].to_numpy()
+    assert found.tolist() == column.codes(values).tolist()
+
+
+def numbers_around(cuts, kind):
+    with np.errstate(over="ignore"):
+        single = cuts.astype(np.float32)
+    near = [np.nextafter(single, side).astype(float) for side in np.float32([-np.inf, np.inf])]
+    near += [np.nextafter(cuts, side) for side in (-np.inf, np.inf)]
+    odd = [math.inf, -math.inf, math.nan, 0.0, -0.0, 5e-324, -5e-324, 1e-44, -1e-44, 1.7e308, 255]
+    odd += [-1.7e308, 2.0**53, 2.0**53 + 2, 2.0**62, -(2.0**62), 32767, -32768]
+    values = np.concatenate([cuts, single, *near, np.floor(cuts), np.ceil(cuts), odd])
+    if kind.startswith("float"):
+        with np.errstate(over="ignore"):
+            return values.astype(kind)
+    bounds = np.iinfo(kind)
+    kept = values[(values >= float(bounds.min)) & (values < float(bounds.max))]
+    return kept.astype(kind)
+
+
+@pytest.mark.parametrize("engine", ["duckdb"], scope="session")
+@pytest.mark.parametrize(
+    ("kind", "divides"), [("float32", True), ("int64", True), ("float64", False)]
+)
+def test_columns_whose_type_is_coarse_are_divided(connection, kind, divides):
+    """A search among 32 cuts takes DuckDB twice as long."""
+    import ibis
+    import pyarrow as pa
+
+    table = connection.create_table("kind", pa.table({"x": np.zeros(1, kind)}), overwrite=True)
+    (cell,) = Schema(x=Number(17, 90, cells=32)).expressions(table)
+    assert ("FLOOR" in ibis.to_sql(cell)) == divides
+
+
 def test_an_engine_keeps_nan_apart(load, engine):
     if engine in ("sqlite", "mariadb"):
         pytest.skip("it has no NaN")

@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from privmax.display import in_words
 from privmax.errors import DataError, column_error
-from privmax.learning.cells import NUMERAL, Category, Number
+from privmax.learning.cells import EXACT, NUMERAL, Category, Number
 from privmax.learning.columns import MIXED, TEXT
 from privmax.learning.schema import Schema
 from privmax.sources.engines import engine_of
@@ -18,6 +20,7 @@ from privmax.sources.engines.base import call
 
 if TYPE_CHECKING:
     from ibis.expr.types import IntegerValue, Table
+    from numpy.typing import NDArray
 
 
 def cell_expressions(schema: Schema, table: Table, *, typed: bool = True) -> list[IntegerValue]:
@@ -45,7 +48,7 @@ def _cells(column: Number | Category, values: Any, typed: bool) -> IntegerValue:
             f"Column {in_words(column.name)} holds dates, spans of time, bytes or lists by its "
             "type. Convert it to numbers or to text first."
         )
-    return _of_number(column, values.cast("float64"), kind.is_floating() and _has_nan(values))
+    return _of_number(column, values.cast("float64"), kind, kind.is_floating() and _has_nan(values))
 
 
 _WITHOUT_NAN = ("mysql", "sqlite")
@@ -113,7 +116,7 @@ def _of_text(column: Number | Category, values: Any) -> Any:
         tests = [(_is_text(text, value), cell) for value, cell in column.known.items()]
         return _listed(column, tests, text)
     number = ibis.ifelse(_is_numeral(text), text, None).cast("float64")
-    cell = _of_number(column, number, False)
+    cell = _of_number(column, number, number.type())
     for marker in column.marker_texts:
         cell = ibis.ifelse(_is_text(text.fill_null(""), marker), 0, cell)
     return cell
@@ -124,15 +127,15 @@ def _of_boolean(column: Number | Category, values: Any) -> Any:
 
     if isinstance(column, Number):
         number = ibis.cases((values == True, 1.0), (values == False, 0.0), else_=None)  # noqa: E712
-        return _of_number(column, number, False)
+        return _of_number(column, number, number.type())
     tests = [
         (values == value, column.known.get(str(value), column.other)) for value in (True, False)
     ]
     return _listed(column, tests, values)
 
 
-def _of_number(column: Number | Category, number: Any, floating: bool) -> Any:
-    """Of 64-bit floats, which may be NaN if the column was one of floats."""
+def _of_number(column: Number | Category, number: Any, kind: Any, floating: bool = False) -> Any:
+    """Of 64-bit floats, which were of another type before, and may be NaN if that has it."""
     import ibis
 
     gone = number.isnull()
@@ -144,8 +147,10 @@ def _of_number(column: Number | Category, number: Any, floating: bool) -> Any:
     for marker in column.marker_numbers:
         gone |= number == _float(marker)
     first = 0 if column.missing is None else 1
-    cuts = [_float(cut) for cut in column.cuts.tolist()]
-    return ibis.ifelse(gone, 0, _search(number, cuts, first))
+    cell = _divide(number, kind, column.cuts) if _engine_name(number) in _PLAIN else None
+    if cell is None:
+        cell = _search(number, [_float(cut) for cut in column.cuts.tolist()], 0)
+    return ibis.ifelse(gone, 0, cell + first)
 
 
 def _listed(column: Category, tests: list[Any], values: Any, gone: Any = None) -> Any:
@@ -153,6 +158,66 @@ def _listed(column: Category, tests: list[Any], values: Any, gone: Any = None) -
 
     gone = values.isnull() if gone is None else gone
     return ibis.cases((gone, column.known[""]), *tests, else_=column.other)
+
+
+_PLAIN = ("duckdb",)
+"""Engines, as Ibis calls them, whose floats are those of IEEE 754 and whose arithmetic never fails:
+PostgreSQL stops at a product too small for a float, so that one value would stop a fit."""
+
+_MANY = 8
+"""With fewer cuts than these a search is as fast as a division."""
+
+_SHIFT = 1e-9
+"""Part of a cell by which all begin early, so that rounding does not make a cut miss its cell."""
+
+_EARLY = 2
+"""Cuts that a division may reach too early: with more of them a search is as fast."""
+
+
+def _divide(number: Any, kind: Any, cuts: NDArray[np.float64]) -> Any:
+    """How many of the cuts are at or below a number of this type, by one division.
+
+    The quotient never falls as the number rises. So it is right for all numbers if it is for two of
+    each cut: the last number of the type before it, and the first that is not. A cut that is
+    reached too early, as 0 is by the tiny numbers below it, is compared with the number as well.
+
+    Returns:
+        None: A division would not do, as where cuts are not equally far apart.
+    """
+    import ibis
+
+    if len(cuts) < _MANY:
+        return None
+    before, after = _around(kind, cuts)
+    places = np.arange(1, len(cuts) + 1)
+    with np.errstate(all="ignore"):
+        width = (cuts[-1] - cuts[0]) / (len(cuts) - 1)
+        low, last = cuts[0] - width * (1 + _SHIFT), after[-1]
+        reached = np.floor((np.maximum([before, after], low) - low) / width)
+    if not ((reached[0] <= places) & (reached[1] == places)).all():
+        return None
+    early = np.flatnonzero(reached[0] == places)
+    if len(early) > _EARLY:
+        return None
+    within = ibis.least(ibis.greatest(number, _float(low)), _float(last))
+    cell = ((within - _float(low)) / _float(width)).floor().cast("int32")
+    for place in early.tolist():
+        is_there, is_below = cell == place + 1, number < _float(cuts[place])
+        cell -= is_there.cast("int32") * is_below.cast("int32")
+    return cell
+
+
+def _around(kind: Any, cuts: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The last number of a type before each cut, and the first that is not."""
+    if kind.is_integer() and np.abs(cuts).max() < EXACT:
+        return np.ceil(cuts) - 1, np.ceil(cuts)
+    if kind.is_float32():
+        with np.errstate(over="ignore"):
+            nearest = cuts.astype(np.float32)
+            after = np.where(nearest >= cuts, nearest, np.nextafter(nearest, np.float32(np.inf)))
+            before = np.nextafter(after, np.float32(-np.inf))
+        return before.astype(np.float64), after.astype(np.float64)
+    return np.nextafter(cuts, -np.inf), cuts
 
 
 def _search(number: Any, cuts: list[Any], first: int) -> Any:
@@ -171,4 +236,4 @@ def _float(value: float) -> Any:
     """A float that an engine reads as this very float: a numeral in SQL may be a decimal."""
     import ibis
 
-    return ibis.literal(repr(value)).cast("float64")
+    return ibis.literal(repr(float(value))).cast("float64")
