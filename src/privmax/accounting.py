@@ -13,7 +13,7 @@ Reference:  Dong, Durfee & Rogers, ICML 2020; Zhu, Dong & Wang, AISTATS 2022; Do
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from privmax.composition import epsilon_of_rho
 from privmax.numbers import Number, nonnegative, open_probability, positive, whole
+from privmax.parameters import Exact, Parameter, Parameters, parameter
 
 LEAST = Fraction(1, 10**9)
 """The least delta for which distributions, in floats, say anything."""
@@ -47,10 +48,22 @@ _EXTREME = 10**100
 """Parameters above it, and below one over it, are left to ρ."""
 
 Floats = NDArray[np.float64]
+Round = tuple[Fraction, int]
+Gaussian = tuple[int, Fraction, int]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Program:
+def _read_rounds(name: str, given: Iterable[tuple[Number, int]]) -> tuple[Round, ...]:
+    return tuple((positive("range", span), whole("times", times)) for span, times in given)
+
+
+def _read_gaussians(name: str, given: Iterable[tuple[int, Number, int]]) -> tuple[Gaussian, ...]:
+    return tuple(
+        (whole("shift", shift), positive("variance", variance), whole("times", times))
+        for shift, variance, times in given
+    )
+
+
+class Program(Parameters):
     """Releases whose number and parameters are fixed in advance.
 
     Attributes:
@@ -69,20 +82,13 @@ class Program:
         True
     """
 
-    rounds: Sequence[tuple[Fraction, int]] = ()
-    gaussians: Sequence[tuple[int, Fraction, int]] = ()
-    rest: Fraction = Fraction(0)
-
-    def __post_init__(self) -> None:
-        rounds = [(positive("range", span), whole("times", times)) for span, times in self.rounds]
-        gaussians = [
-            (whole("shift", shift), positive("variance", variance), whole("times", times))
-            for shift, variance, times in self.gaussians
-        ]
-        # Copies, so that nothing is lost that can be read once only, or changes later.
-        object.__setattr__(self, "rounds", tuple(rounds))
-        object.__setattr__(self, "gaussians", tuple(gaussians))
-        object.__setattr__(self, "rest", nonnegative("rest", self.rest))
+    rounds: Parameter[Iterable[tuple[Number, int]], tuple[Round, ...]] = parameter(
+        _read_rounds, default=()
+    )
+    gaussians: Parameter[Iterable[tuple[int, Number, int]], tuple[Gaussian, ...]] = parameter(
+        _read_gaussians, default=()
+    )
+    rest: Exact = parameter(nonnegative, default=0)
 
     def rho(self) -> Fraction:
         """Return the ρ of all releases together, exactly."""

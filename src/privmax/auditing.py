@@ -292,16 +292,16 @@ class Laws:
         if isinstance(self._mechanism, SetMechanism) and self._mechanism.k > 1:
             if key not in self._sets:
                 self._sets[key] = self._mechanism.sets(self.profile(scores))
-            return _checked(scores, self._unranked(scores, self._sets[key]), 0.0)
+            return _check_law(scores, self._set_chances(scores, self._sets[key]), 0.0)
         if self._mechanism.k > 1:
             if key not in self._lists:
                 self._lists[key] = self._mechanism.sequences(self.profile(scores))  # type: ignore[attr-defined]
-            return _checked(scores, self._ranked(scores, self._lists[key]), 0.0)
+            return _check_law(scores, self._list_chances(scores, self._lists[key]), 0.0)
         if key not in self._joints:
             self._joints[key] = self._mechanism.joint(self.profile(scores))
         joint = self._joints[key]
         left_out = joint.left_out if isinstance(joint, PartialJoint) else 0.0
-        return _checked(scores, self._single(scores, joint), left_out)
+        return _check_law(scores, self._single(scores, joint), left_out)
 
     def _single(self, scores: Scores, joint: Joint) -> dict[Hashable, Chance]:
         """The probability of every place, and of nothing, with each value of what is released
@@ -317,7 +317,9 @@ class Laws:
                 table[free, place] = each[score]
         return table
 
-    def _ranked(self, scores: Scores, laws: Mapping[object, Sequences]) -> dict[Hashable, Chance]:
+    def _list_chances(
+        self, scores: Scores, laws: Mapping[object, Sequences]
+    ) -> dict[Hashable, Chance]:
         """Probability of every list of places: those of one list of blocks are equally likely."""
         table: dict[Hashable, Chance] = {}
         for free, law in laws.items():
@@ -337,7 +339,7 @@ class Laws:
                     table[free, places] = Chance(*map(sum, zip(before, share, strict=True)))
         return table
 
-    def _unranked(self, scores: Scores, laws: Mapping[object, Sets]) -> dict[Hashable, Chance]:
+    def _set_chances(self, scores: Scores, laws: Mapping[object, Sets]) -> dict[Hashable, Chance]:
         """Probability of every set of places: those with the same numbers are equally likely."""
         table: dict[Hashable, Chance] = {}
         for free, law in laws.items():
@@ -391,7 +393,7 @@ def _chance(value: float, error: float, relative: float, true_zeros: bool = True
     return Chance(value, max(0.0, value - doubt), value + doubt)
 
 
-def _checked(scores: Scores, chances: dict[Hashable, Chance], left_out: float) -> Table:
+def _check_law(scores: Scores, chances: dict[Hashable, Chance], left_out: float) -> Table:
     """A law, or what is wrong with it: probabilities that are none or do not add up to 1."""
     doubt = left_out + math.fsum(chance.high - chance.value for chance in chances.values())
     return Table(chances, left_out, doubt, _fault(scores, chances, left_out))

@@ -97,7 +97,7 @@ def auto(
     if k > 1:
         return (_choose_list if ranked else _choose_set)(price, size, rule, growth, k)
     if size is None:
-        return Choice(_nested(price, rule, growth), "the universe is open")
+        return Choice(_nested_margin(price, rule, growth), "the universe is open")
     flip = PermuteAndFlip(epsilon=price.epsilon, neighbors=rule)
     if price.delta == 0:
         return Choice(flip, "delta is 0")
@@ -106,7 +106,7 @@ def auto(
         return Choice(
             flip, f"the universe is closed and small (at most 1/delta = {few} candidates)"
         )
-    return _choose_least_lead([flip, _nested(price, rule, growth)], size)
+    return _choose_least_lead([flip, _nested_margin(price, rule, growth)], size)
 
 
 def check_price(
@@ -131,7 +131,7 @@ def check_price(
     return price
 
 
-def _nested(price: Privacy, neighbors: Neighbors, growth: int | None) -> NestedMargin:
+def _nested_margin(price: Privacy, neighbors: Neighbors, growth: int | None) -> NestedMargin:
     return NestedMargin(
         epsilon=price.epsilon, delta=price.delta, neighbors=neighbors, growth=growth
     )

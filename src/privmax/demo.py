@@ -100,7 +100,7 @@ def tell(
             }
         console.print(_table(shop, answers, leads))
         _explain(console, shop, leads)
-        _list(console, shop, _asked_for_many(ledger, coins))
+        _list(console, shop, _ask_for_many(ledger, coins))
         _account(console, ledger)
         with Console(stderr=True).status("Drawing pictures"):
             written = _write_files(place, shop, answers[OURS], ledger, command)
@@ -222,7 +222,7 @@ def _ask(mechanism: Mechanism, shop: _Shop, ledger: Ledger, coins: Coins) -> Rel
     )
 
 
-def _asked_for_many(ledger: Ledger, coins: Coins) -> Release:
+def _ask_for_many(ledger: Ledger, coins: Coins) -> Release:
     """The articles that most members bought, as a set."""
     return top_itemsets(
         _receipts(),

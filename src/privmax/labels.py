@@ -136,11 +136,11 @@ def is_known(label: Any, *, sets: bool = False) -> bool:
     )
 
 
-def known(label: Any) -> tuple[type, Any]:
+def identify(label: Any) -> tuple[type, Any]:
     """What tells a known label from others. A date of pandas that counts nanoseconds may equal one
     of NumPy.
     """
-    return type(label), tuple(map(known, label)) if isinstance(label, tuple) else label
+    return type(label), tuple(map(identify, label)) if isinstance(label, tuple) else label
 
 
 _LONG = 10_000

@@ -166,5 +166,5 @@ def _show(value: object) -> str:
     if isinstance(value, Fraction):
         return plain(value)
     if isinstance(value, tuple):
-        return f"({', '.join(map(_show, value))})"
+        return f"({', '.join(map(_show, value))}{',' if len(value) == 1 else ''})"
     return repr(value)

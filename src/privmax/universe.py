@@ -89,9 +89,9 @@ class Universe:
         with contextlib.suppress(Exception):  # an object of one's own raises what it likes
             distinct = set(labels)
         if distinct is None:
-            raise _refuse("labels must be hashable", "Use text or numbers.")
+            raise _refusal("labels must be hashable", "Use text or numbers.")
         if any(map(is_missing, distinct)):
-            raise _refuse("a label is missing in it", "Drop it: no label means no answer.")
+            raise _refusal("a label is missing in it", "Drop it: no label means no answer.")
         if len(distinct) < len(labels):
             raise repeat()
         return labels
@@ -146,8 +146,8 @@ def repeat() -> ParameterError:
         >>> repeat().name
         'universe'
     """
-    return _refuse("a label occurs in it more than once", "List each label once.")
+    return _refusal("a label occurs in it more than once", "List each label once.")
 
 
-def _refuse(wrong: str, remedy: str) -> ParameterError:
+def _refusal(wrong: str, remedy: str) -> ParameterError:
     return ParameterError("universe", "<labels>", wrong, remedy)

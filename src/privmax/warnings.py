@@ -111,12 +111,12 @@ def warn_of_steps(steps: Sequence[str]) -> None:
 
 
 def _warn(kind: str, message: str) -> None:
-    if kind not in _memory.said or _escalated(message):
+    if kind not in _memory.said or _is_error(message):
         warnings.warn(message, PrivacyWarning, stacklevel=_outside())
         _memory.said.add(kind)
 
 
-def _escalated(message: str) -> bool:
+def _is_error(message: str) -> bool:
     """Whether the first filter that is for warnings of ours, wherever they come from, makes them
     errors.
     """

@@ -31,7 +31,7 @@ def write(content: str | bytes, path: str | Path, option: str, endings: Sequence
             os.fsync(file.fileno())
         os.replace(beside, place)
     except OSError as error:
-        raise _refused(path, option, error) from None
+        raise _refusal(path, option, error) from None
     finally:
         with suppress(OSError):  # after the replacement it is gone
             os.unlink(beside)
@@ -59,7 +59,7 @@ def check_file(path: str | Path, option: str, endings: Sequence[str] = ()) -> Pa
         os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         os.unlink(beside)
     except OSError as error:
-        raise _refused(path, option, error) from None
+        raise _refusal(path, option, error) from None
     return place
 
 
@@ -92,7 +92,7 @@ def _beside(place: Path) -> Path:
     return place.with_name(f".privmax-{token_hex(8)}")
 
 
-def _refused(path: str | Path, option: str, error: OSError) -> ParameterError:
+def _refusal(path: str | Path, option: str, error: OSError) -> ParameterError:
     missing = isinstance(error, FileNotFoundError)
     told = "there is no such folder" if missing else f"it cannot be written ({error.strerror})"
     return ParameterError(option, str(path), told, "Name a file in a folder you may write to.")

@@ -22,7 +22,7 @@ from privmax.learning.additive.link import CLIP, CURVE, LIMIT
 from privmax.learning.additive.memory import MemoryRows
 from privmax.learning.additive.rounds import (
     AdditiveRounds,
-    Noise,
+    SumNoise,
     choice_sensitivity,
     squared_sensitivity,
 )
@@ -394,8 +394,8 @@ def test_a_pure_round_loses_at_most_epsilon(relation):
 
 
 def test_noise_is_one_law_or_the_other():
-    assert Noise(variance=Fraction(8)).spread() == 8
-    assert Noise(scale=Fraction(2)).spread() == 8
+    assert SumNoise(variance=Fraction(8)).spread() == 8
+    assert SumNoise(scale=Fraction(2)).spread() == 8
 
 
 # The cost by privacy loss distributions.

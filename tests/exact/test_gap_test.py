@@ -85,7 +85,7 @@ def test_releasing_more_often_at_any_one_lead_breaks_the_price(neighbors, lead):
 
     class MoreAtOneLead(GapTest):
         def law(self, profile):
-            window, chance = self._released(profile)
+            window, chance = self._release_chance(profile)
             return best_or_nothing(
                 window, min(1.0, chance + 0.001) if window.depth(2) == lead else chance
             )
@@ -177,7 +177,7 @@ class _OneSided(GapTest):
     either.
     """
 
-    def _released(self, profile):
+    def _release_chance(self, profile):
         window, steps = self._view(profile)
         grow, chance = math.exp(self.epsilon), 0.0
         for _ in range(steps):
@@ -188,8 +188,8 @@ class _OneSided(GapTest):
 class _TwiceDelta(GapTest):
     """Spends delta on both terms of the minimum, one after the other."""
 
-    def _released(self, profile):
-        window, chance = super()._released(profile)
+    def _release_chance(self, profile):
+        window, chance = super()._release_chance(profile)
         return window, min(1.0, chance + float(self.delta))
 
 
@@ -290,7 +290,7 @@ def test_no_mechanism_of_its_class_releases_the_best_two_of_three_more_often(
         found = linprog([-(v == vector) for v in vectors], A_ub=rows, b_ub=bounds, bounds=allowed)
         assert found.status == 0
         levels = [(score, vector.count(score)) for score in set(vector)]
-        _, ours = mechanism._released(Profile(levels, universe=3))
+        _, ours = mechanism._release_chance(Profile(levels, universe=3))
         assert ours == pytest.approx(-found.fun, abs=1e-7)
 
 

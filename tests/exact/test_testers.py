@@ -16,7 +16,7 @@ from privmax import Exponential, ParameterError
 from privmax.mechanisms.registry import MECHANISMS
 from privmax.testers import Claim, audit_subject, check_privacy, search_pairs, subjects_of
 from privmax.testers.bounds import largest_chance, least_chance
-from privmax.testers.claims import _concentrated
+from privmax.testers.claims import _divergence
 from privmax.testers.enumeration import Bracket, compare_brackets, walk_coins, walk_uniforms
 from privmax.testers.events import choose_events
 from privmax.testers.packages import known_wrong, ours
@@ -74,7 +74,7 @@ def test_a_million_trials_are_no_trouble():
 def test_what_rho_an_event_needs():
     """Of two coins the order 1 is the Kullback–Leibler divergence; another may need more."""
     kl = 0.5 * math.log(0.5 / 0.1) + 0.5 * math.log(0.5 / 0.9)
-    assert _concentrated(0.5, 0.1) >= 0.99 * kl
+    assert _divergence(0.5, 0.1) >= 0.99 * kl
     assert Claim.of(rho="0.5").excess(0.5, 0.1) > 0 > Claim.of(rho="0.6").excess(0.5, 0.1)
 
 

@@ -379,7 +379,7 @@ def test_parts_with_the_same_title_keep_their_tables():
 
 
 def test_names_that_look_like_tests_are_told_as_they_are():
-    column = Number(0, 40, cells=4).named("low <= x < high")
+    column = Number(0, 40, cells=4).with_name("low <= x < high")
     assert name_cells(column, [0, 1]) == "low <= x < high < 20"
     assert name_cells(column, [1, 2]) == "10 <= low <= x < high < 30"
     assert name_cells(column, [2, 3]) == "low <= x < high >= 20"

@@ -34,7 +34,7 @@ from privmax.itemsets import METHODS, top_itemsets
 from privmax.mechanisms.registry import MECHANISMS, build
 from privmax.planning.comparison import compare
 from privmax.release import Release
-from privmax.report.markup import chance, number, raised, text, times
+from privmax.report.markup import chance, number, raised_chance, text, times
 from privmax.report.release_page import TYPED, audit_command, proofs_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -517,13 +517,13 @@ def test_e_to_the_epsilon_is_never_understated():
     ],
 )
 def test_a_chance_of_one_in_100_rises_by_the_factor_and_by_delta(epsilon, delta, said):
-    assert raised(Fraction(epsilon), Fraction(delta)) == said
+    assert raised_chance(Fraction(epsilon), Fraction(delta)) == said
 
 
 def test_to_what_it_rises_is_never_understated():
     for step in range(1, 1000):
         epsilon, delta = Fraction(step, 400), Fraction(step % 37, 100 * 37) ** (step % 4 + 1)
-        assert math.exp(epsilon) + 100 * delta <= float(raised(epsilon, delta))
+        assert math.exp(epsilon) + 100 * delta <= float(raised_chance(epsilon, delta))
 
 
 @pytest.mark.parametrize(

@@ -263,7 +263,7 @@ def test_a_column_that_is_not_there_or_twice_is_named():
 def test_types_that_are_neither_numbers_nor_text_are_refused_by_name(values):
     for column in (AGE, WORK):
         with pytest.raises(DataError, match="Column joined holds dates") as told:
-            column.named("joined").codes(values)
+            column.with_name("joined").codes(values)
         assert "2026" not in str(told.value)
 
 
@@ -271,12 +271,12 @@ def test_text_where_numbers_are_meant_is_refused_by_its_type_unless_missing_is_d
     texts = [pd.Series(["12"], dtype="str"), pl.Series(["12"]), pa.array(["12"]), np.array(["12"])]
     for values in texts:
         with pytest.raises(DataError, match="Column age is text by its type"):
-            AGE.named("age").codes(values)
+            AGE.with_name("age").codes(values)
         assert Number(0, 100, cells=4, missing=True).codes(values).tolist() == [1]
 
 
 def test_cells_in_words():
-    age = Number(0, 1, cells=3, missing=True).named("age")
+    age = Number(0, 1, cells=3, missing=True).with_name("age")
     assert [age.describe(cell) for cell in range(4)] == [
         "age is missing",
         "age < 0.33333333",

@@ -105,7 +105,7 @@ def test_a_concentrated_learner_is_cheaper_and_its_scores_get_gaussian_noise():
     assert mechanism.score_cost == RunCost(rho="0.02")
     drawn = [mechanism.noise(SeededCoins(seed)) for seed in range(300)]
     assert np.std(drawn) == pytest.approx(5, rel=0.2)
-    assert mechanism.concentrated() is None or mechanism.concentrated() > Fraction(1, 50)
+    assert mechanism.to_rho() is None or mechanism.to_rho() > Fraction(1, 50)
 
 
 class _Cost:

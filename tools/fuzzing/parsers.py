@@ -116,9 +116,9 @@ def parse_names(data: bytes) -> None:
 
 def parse_rule(data: bytes) -> None:
     """What --save wrote and --apply reads, with its schema if it has one."""
-    from privmax.cli.commands.learn import _saved
+    from privmax.cli.commands.learn import _load_model
 
-    saved = _saved(write("rule.json", data))
+    saved = _load_model(write("rule.json", data))
     rule, schema = saved["rule"], saved["schema"]
     describe_rule(rule, saved["label"])
     features = list_features(rule)

@@ -57,7 +57,7 @@ def report_release(
         about["ledger"] = hide_password(charging["ledger_name"] or "default")
         about["account"] = charging["account"]
     again = explain_repetition(release, "the report")
-    with _refuse(f"The answer above is valid and charged. {again}"):
+    with _tell_failure(f"The answer above is valid and charged. {again}"):
         from privmax.report import html
 
         _write(report, lambda: html(release, **about), as_json)
@@ -81,7 +81,7 @@ def report_comparison(report: str | None, found: Comparison, as_json: bool, **ab
     """
     if report is None:
         return
-    with _refuse("The comparison above is valid."):
+    with _tell_failure("The comparison above is valid."):
         from privmax.report import comparison
 
         _write(report, lambda: comparison(found, **about), as_json)
@@ -97,7 +97,7 @@ def _write(report: str, page: Callable[[], str], as_json: bool) -> None:
 
 
 @contextmanager
-def _refuse(told: str) -> Iterator[None]:
+def _tell_failure(told: str) -> Iterator[None]:
     try:
         yield
     except PrivmaxError as error:

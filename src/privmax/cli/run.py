@@ -123,7 +123,7 @@ def run_job(
     limits     what DuckDB may use, and how long the answer is to take
     explain    an error in words
     """
-    with _refuse(output.as_json, charging, explain), ExitStack() as stack:
+    with _tell_errors(output.as_json, charging, explain), ExitStack() as stack:
         watched: list[Any] = []
         seconds, is_shown = limits["pad_time"], sys.stderr.isatty()
         schedule: AbstractContextManager[None] = nullcontext()
@@ -223,7 +223,7 @@ def print_warnings() -> Iterator[None]:
 
 
 @contextmanager
-def _refuse(
+def _tell_errors(
     as_json: bool, charging: LedgerOptions, explain: Callable[[PrivmaxError], str]
 ) -> Iterator[None]:
     """Errors in the words of `explain`, and whether anything is spent. Exit 3: the budget does not

@@ -37,9 +37,9 @@ from privmax.report.markup import (
     bullets,
     cards,
     chance,
+    change_words,
     code,
     facts,
-    moved,
     name,
     paragraph,
     price,
@@ -186,7 +186,7 @@ async def show(explorer: Explorer, request: Request) -> Response:
         key: request.query_params.getlist(key) for key in FIELDS if key in request.query_params
     }
     left, accounts = await explorer.in_thread(_balance, explorer.ledger)
-    return explorer.page("ask", "Ask", _left(left), _form(explorer, given, accounts))
+    return explorer.page("ask", "Ask", _remainder(left), _form(explorer, given, accounts))
 
 
 def _balance(ledger: Ledger) -> tuple[Privacy, list[str]]:
@@ -215,7 +215,7 @@ def _missing(explorer: Explorer) -> str:
     return ""
 
 
-def _left(left: Privacy) -> str:
+def _remainder(left: Privacy) -> str:
     return paragraph(f"Left of the budget: <strong>{price(left, left=True)}</strong>.")
 
 
@@ -316,7 +316,7 @@ def _cost_in_words(explorer: Explorer, asked: Asked, ident: str) -> str | None:
     ]
     means = (
         f"Whatever comes out, no conclusion about {text(dataset.protects)} becomes more than "
-        f"{times(privacy.epsilon)} times as likely as with it {moved(mechanism.neighbors)}"
+        f"{times(privacy.epsilon)} times as likely as with it {change_words(mechanism.neighbors)}"
         + (f", except with {chance(privacy.delta)}." if privacy.delta else ".")
     )
     known = {
@@ -428,13 +428,13 @@ def _look_up(explorer: Explorer, ident: str) -> tuple[str, ...] | None:
         return None
     asked = recall(explorer, charged)
     if answered is None:
-        return _unanswered(explorer, asked, ident, charged)
+        return _page_without_answer(explorer, asked, ident, charged)
     if asked is None:
         return _foreign(explorer, ident, charged, answered)
-    return _answered(explorer, asked, ident)
+    return _page_with_answer(explorer, asked, ident)
 
 
-def _unanswered(
+def _page_without_answer(
     explorer: Explorer, asked: Asked | None, ident: str, charged: Event
 ) -> tuple[str, ...]:
     words = notice(
@@ -481,8 +481,8 @@ def _foreign(explorer: Explorer, ident: str, charged: Event, answered: Event) ->
     )
 
 
-def _answered(explorer: Explorer, asked: Asked, ident: str) -> tuple[str, ...]:
-    found = recorded(explorer, asked, ident)
+def _page_with_answer(explorer: Explorer, asked: Asked, ident: str) -> tuple[str, ...]:
+    found = recall_answer(explorer, asked, ident)
     assert explorer.ledger is not None
     left = explorer.ledger.left_after(ident)
     shown = list(map(in_words, found.items))
@@ -526,7 +526,7 @@ def _answered(explorer: Explorer, asked: Asked, ident: str) -> tuple[str, ...]:
     )
 
 
-def recorded(explorer: Explorer, asked: Asked, ident: str) -> Release:
+def recall_answer(explorer: Explorer, asked: Asked, ident: str) -> Release:
     """The recorded answer to a question; reads no data."""
     assert explorer.ledger is not None
     selection, reading = asked.prepare(_dataset(explorer, asked))
@@ -602,7 +602,7 @@ def _report_about(explorer: Explorer, ident: str) -> tuple[Release, dict[str, An
     asked = None if charged is None or answered is None else recall(explorer, charged)
     if asked is None:
         return None
-    dataset, found = _dataset(explorer, asked), recorded(explorer, asked, ident)
+    dataset, found = _dataset(explorer, asked), recall_answer(explorer, asked, ident)
     about = {
         "question": asked.words(),
         "asked": {

@@ -21,7 +21,7 @@ TIERS = {"1": "1: who, what and when", "2": "2: also the guarantee", "3": "3: ev
 
 async def show(explorer: Explorer, request: Request) -> Response:
     """The page."""
-    found = await _found(explorer, request)
+    found = await _find_deployment(explorer, request)
     if isinstance(found, str):
         return explorer.page("handover", "Hand over", found)
     given = fields(request)
@@ -61,7 +61,7 @@ async def show(explorer: Explorer, request: Request) -> Response:
     )
 
 
-async def _found(explorer: Explorer, request: Request) -> Deployment | str:
+async def _find_deployment(explorer: Explorer, request: Request) -> Deployment | str:
     if explorer.ledger is None:
         return notice("There is no ledger. Start with --ledger FILE.")
     asked = fields(request).get("request") or None
@@ -125,7 +125,7 @@ def _checklist(found: Deployment) -> str:
 
 async def save(explorer: Explorer, request: Request) -> Response:
     """One of the two as a file."""
-    found = await _found(explorer, request)
+    found = await _find_deployment(explorer, request)
     if isinstance(found, str):
         return explorer.page("handover", "Hand over", found, status=404)
     wanted = request.path_params["file"]

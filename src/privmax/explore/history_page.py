@@ -72,7 +72,7 @@ def _parts(explorer: Explorer, ledger: Ledger) -> list[str]:
             }
         ),
         _about(ledger),
-        _unanswered(open_charges),
+        _open_requests(open_charges),
         section("What was asked", _table(explorer, latest, answers, events)),
         section("What was spent", _picture(steps)),
         _accounts(ledger),
@@ -89,7 +89,7 @@ def _about(ledger: Ledger) -> str:
     )
 
 
-def _unanswered(charges: Mapping[str, Event]) -> str:
+def _open_requests(charges: Mapping[str, Event]) -> str:
     if not charges:
         return ""
     listed = "".join(

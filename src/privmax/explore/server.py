@@ -83,8 +83,8 @@ def application(explorer: Explorer) -> ASGIApp:
         Starlette(
             routes=routes,
             exception_handlers={
-                404: partial(_failed, explorer, "There is no such page."),
-                405: partial(_failed, explorer, "This page cannot be used that way."),
+                404: partial(_error_page, explorer, "There is no such page."),
+                405: partial(_error_page, explorer, "This page cannot be used that way."),
             },
         ),
         explorer.gate,
@@ -105,7 +105,9 @@ async def _asset(request: Request) -> Response:
     return Response(asset(name), media_type=ASSETS[name])
 
 
-async def _failed(explorer: Explorer, words: str, request: Request, error: Exception) -> Response:
+async def _error_page(
+    explorer: Explorer, words: str, request: Request, error: Exception
+) -> Response:
     status = getattr(error, "status_code", 500)
     return explorer.page("", "Nothing here", notice(text(words), "error"), status=status)
 

@@ -65,7 +65,7 @@ class Explorer:
         **options: Any,
     ) -> Any:
         """What a job gives. Raises SlowError where it takes too long, or nobody waits any more."""
-        known = None if key is None else self.pool.cached((name, key))
+        known = None if key is None else self.pool.recall((name, key))
         if known is not None:
             return known
         job, start = self.pool.job(name, *arguments, **options), time.monotonic()

@@ -155,7 +155,7 @@ class Pool:
             if worker is not None:
                 worker.stop()
 
-    def cached(self, key: Hashable) -> Any:
+    def recall(self, key: Hashable) -> Any:
         """What a job gave before; None: it is not known."""
         with self._lock:
             if key not in self._cache:

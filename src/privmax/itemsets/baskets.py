@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
+from privmax.labels import identify as identify  # noqa: PLC0414 — part of what this module offers
 from privmax.labels import is_known, is_missing, label_by_value
-from privmax.labels import known as known  # noqa: PLC0414 — part of what this module offers
 from privmax.numbers import whole
 
 LARGEST_ITEM = (1 << 31) - 1
@@ -155,12 +155,12 @@ class Baskets:
             if len(self.codes) and int(self.codes.max()) >= len(labels):
                 raise _unknown_item()
             return replace(self, labels=labels)
-        place = {known(label): code for code, label in enumerate(labels)}
+        place = {identify(label): code for code, label in enumerate(labels)}
         used = np.zeros(self.items, bool)
         used[self.codes] = True
         new = np.full(self.items, -1, np.int32)
         for code in np.flatnonzero(used).tolist():
-            found = place.get(known(self.labels[code]))
+            found = place.get(identify(self.labels[code]))
             if found is None:
                 raise _unknown_item()
             new[code] = found
@@ -231,7 +231,7 @@ def list_items(items: int | Collection[Any]) -> Sequence[Any]:
         wrong = "they must be text, numbers, dates, or tuples of them"
     if not wrong and not labels:
         wrong = "there must be at least one"
-    if not wrong and len(set(map(known, labels))) < len(labels):
+    if not wrong and len(set(map(identify, labels))) < len(labels):
         wrong, remedy = (
             "one of them occurs more than once",
             "List each item once; 1 and 1.0 are the same.",

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privmax.itemsets.baskets import Baskets, known
+from privmax.itemsets.baskets import Baskets, identify
 from privmax.itemsets.miner import window
 from privmax.itemsets.miner.window import TOGETHER, Miner, Rows, estimate_work
 from privmax.itemsets.numbering import Numbering, nth_outside
@@ -123,11 +123,11 @@ class ItemsetSource(PlainSource):
         item at all. They are private: noise belongs on them.
         """
         codes = {
-            known(label): code
+            identify(label): code
             for item, (drawn, _) in self._drawn.items()
             for label, code in zip(item, drawn, strict=True)
         }
-        return self._rows.supports_of([[codes[known(item)] for item in one] for one in itemsets])
+        return self._rows.supports_of([[codes[identify(item)] for item in one] for one in itemsets])
 
     def _find(self, places: set[tuple[int, int]]) -> dict[tuple[int, int], NDArray[np.int32]]:
         """The itemsets at some supports and, among those of one support, places in their fixed

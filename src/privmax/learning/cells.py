@@ -67,9 +67,10 @@ class _Cells:
         return hash(repr(self))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self._told().items())})"
+        given = ", ".join(f"{name}={value!r}" for name, value in self._parameters().items())
+        return f"{type(self).__name__}({given})"
 
-    def _told(self) -> dict[str, Any]:
+    def _parameters(self) -> dict[str, Any]:
         """The parameters that were given, or have another value than None."""
         raise NotImplementedError
 
@@ -77,10 +78,10 @@ class _Cells:
         """The parameters as TOML and JSON have them."""
         return {
             name: list(value) if isinstance(value, tuple) else value
-            for name, value in self._told().items()
+            for name, value in self._parameters().items()
         }
 
-    def named(self, name: str) -> Self:
+    def with_name(self, name: str) -> Self:
         """The same column with a name, which `describe` uses."""
         column = copy(self)
         column.name = name
@@ -216,14 +217,14 @@ class Number(_Cells):
         else:
             self._shown = {"thresholds": tuple(map(_plain, self.cuts.tolist()))}
 
-    def _told(self) -> dict[str, Any]:
+    def _parameters(self) -> dict[str, Any]:
         return self._shown | ({} if self.missing is None else {"missing": self.missing})
 
     def describe(self, cell: int) -> str:
         """A cell in words.
 
         Examples:
-            >>> Number(thresholds=[18, 65]).named("age").describe(2)
+            >>> Number(thresholds=[18, 65]).with_name("age").describe(2)
             'age >= 65'
         """
         name, first = in_words(self.name), 0 if self.missing is None else 1
@@ -292,14 +293,14 @@ class Category(_Cells):
         >>> work = Category(["Private", "State-gov"], missing="?")
         >>> work.cells, work.codes([" Private", "State-gov", "Private-ish", "?"]).tolist()
         (4, [1, 2, 3, 0])
-        >>> [work.named("work").describe(cell) for cell in range(4)]
+        >>> [work.with_name("work").describe(cell) for cell in range(4)]
         ['work is missing', 'work = Private', 'work = State-gov', 'work is not listed']
     """
 
     ordered = False
 
     def __init__(self, values: Iterable[Any], *, missing: Any = None) -> None:
-        listed = _listed(values)
+        listed = _read_values(values)
         self.missing, markers = _read_missing(missing)
         known = [_text_of(value) for value in listed]
         if len(known) >= MOST_CELLS:  # before they are compared
@@ -340,7 +341,7 @@ class Category(_Cells):
         """The cell of values that are not listed: the last."""
         return self.cells - 1
 
-    def _told(self) -> dict[str, Any]:
+    def _parameters(self) -> dict[str, Any]:
         listed = {"values": list(self.values)}
         return listed | ({} if self.missing is None else {"missing": self.missing})
 
@@ -422,7 +423,7 @@ def _count_cuts(numbers: NDArray[np.float64], cuts: NDArray[np.float64]) -> Cell
     return found
 
 
-def _listed(values: Any) -> list[Any]:
+def _read_values(values: Any) -> list[Any]:
     """The values of a category."""
     given = values.tolist() if isinstance(values, np.ndarray) else values
     ordered = isinstance(given, (Sequence, range)) and not isinstance(given, (str, bytes))

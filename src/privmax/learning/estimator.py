@@ -30,7 +30,7 @@ from privmax.learning.classes.contract import (
     HypothesisClass,
     Shape,
     Tunable,
-    told_fields,
+    identifying_fields,
 )
 from privmax.learning.classes.grid import bind_bounds
 from privmax.learning.classes.stumps import Constant, Stump, check_schema
@@ -288,7 +288,9 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             return self.classes_[self.hypothesis_.predict(schema.codes(X).T)]
         _check_types(X)
         X = _numbers(
-            _quietly(lambda: validate_data(self, X, reset=False, dtype=_type_of(X)), _mixed(X))
+            _quietly(
+                lambda: validate_data(self, X, reset=False, dtype=_type_of(X)), _mixed_columns(X)
+            )
         )
         return self.classes_[self.hypothesis_.predict(X)]
 
@@ -359,7 +361,7 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             X, y = self._read_cells(X, y, schema)
         else:
             _check_types(X)
-            X, y = _quietly(lambda: validate_data(self, X, y, dtype=_type_of(X)), _mixed(X))
+            X, y = _quietly(lambda: validate_data(self, X, y, dtype=_type_of(X)), _mixed_columns(X))
             X = _numbers(X)
         if isinstance(self.labels, str):
             with warnings.catch_warnings():  # one tells of how many labels there are
@@ -493,7 +495,7 @@ def describe_class(value: object) -> str:
     if isinstance(value, list | tuple):
         return f"{type(value).__name__}({', '.join(map(describe_class, value))})"
     if is_dataclass(value) and not isinstance(value, type):
-        parts = [f"{name}={describe_class(given)}" for name, given in told_fields(value)]
+        parts = [f"{name}={describe_class(given)}" for name, given in identifying_fields(value)]
         return f"{type(value).__name__}({', '.join(parts)})"
     return repr(value)
 
@@ -590,7 +592,7 @@ def _check_types(X: Any) -> None:
             )
 
 
-def _mixed(X: Any) -> Sequence[Any] | None:
+def _mixed_columns(X: Any) -> Sequence[Any] | None:
     """The columns of a frame that may hold anything, by their type; None: X is no frame."""
     if not is_frame(X):
         return None

@@ -114,7 +114,7 @@ def _of_text(column: Number | Category, values: Any) -> Any:
     text = _strip(values)
     if isinstance(column, Category):
         tests = [(_is_text(text, value), cell) for value, cell in column.known.items()]
-        return _listed(column, tests, text)
+        return _match_values(column, tests, text)
     number = ibis.ifelse(_is_numeral(text), text, None).cast("float64")
     cell = _of_number(column, number, number.type())
     for marker in column.marker_texts:
@@ -131,7 +131,7 @@ def _of_boolean(column: Number | Category, values: Any) -> Any:
     tests = [
         (values == value, column.known.get(str(value), column.other)) for value in (True, False)
     ]
-    return _listed(column, tests, values)
+    return _match_values(column, tests, values)
 
 
 def _of_number(column: Number | Category, number: Any, kind: Any, floating: bool = False) -> Any:
@@ -143,7 +143,7 @@ def _of_number(column: Number | Category, number: Any, kind: Any, floating: bool
         gone |= number.isnan()
     if isinstance(column, Category):
         tests = [(number == _float(listed), cell) for listed, cell in column.numbers.items()]
-        return _listed(column, tests, number, gone)
+        return _match_values(column, tests, number, gone)
     for marker in column.marker_numbers:
         gone |= number == _float(marker)
     first = 0 if column.missing is None else 1
@@ -153,7 +153,7 @@ def _of_number(column: Number | Category, number: Any, kind: Any, floating: bool
     return ibis.ifelse(gone, 0, cell + first)
 
 
-def _listed(column: Category, tests: list[Any], values: Any, gone: Any = None) -> Any:
+def _match_values(column: Category, tests: list[Any], values: Any, gone: Any = None) -> Any:
     import ibis
 
     gone = values.isnull() if gone is None else gone

@@ -88,7 +88,7 @@ class Schema:
         every = {str.__str__(name): column for name, column in every.items()}
         self.names: tuple[str, ...] = tuple(every)
         self.columns: tuple[Number | Category, ...] = tuple(
-            column.named(name) for name, column in every.items()
+            column.with_name(name) for name, column in every.items()
         )
 
     @classmethod

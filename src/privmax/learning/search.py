@@ -379,7 +379,7 @@ class SearchTerms(Terms):
 
     def cost(self) -> Price:
         """What to charge: also in rho, where that is proved and says more."""
-        rho = self.repetition.concentrated()
+        rho = self.repetition.to_rho()
         neighbors = self.repetition.neighbors
         return Price(self.privacy(), neighbors=neighbors, unit=self.unit, rho=rho)
 

@@ -87,7 +87,7 @@ class RandomRepetition(Parameters):
         ]
         return max(costs, key=lambda cost: cost.epsilon)
 
-    def concentrated(self) -> Fraction | None:
+    def to_rho(self) -> Fraction | None:
         """A rho that covers the answer, where it says more than (epsilon, delta)."""
         if self.max_runs is not None:
             return None

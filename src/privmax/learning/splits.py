@@ -31,12 +31,12 @@ class Split:
     Missing numbers are in the lowest cell, so they pass no comparison.
 
     Examples:
-        >>> split = Split(Number(thresholds=[18, 65]).named("age"), 1)
+        >>> split = Split(Number(thresholds=[18, 65]).with_name("age"), 1)
         >>> split.rule(), split.rule(below=True)
         ('age >= 18', 'age < 18')
         >>> split.passes(np.array([0, 1, 2])).tolist()
         [False, True, True]
-        >>> Split(Category(["Private"]).named("work"), 0).rule(below=True)
+        >>> Split(Category(["Private"]).with_name("work"), 0).rule(below=True)
         'work is not Private'
     """
 

@@ -39,7 +39,7 @@ from privmax.itemsets.numbering import Numbering, nth_outside
 from privmax.learning.estimator import (
     _PLACE,
     _check_types,
-    _mixed,
+    _mixed_columns,
     _quietly,
     _text_names,
     _width,
@@ -159,7 +159,8 @@ class PrivateSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sc
         if isinstance(y, (list, tuple)):
             y = read_column(y, "y").astype(object)  # no label decides of what type others are
         X, y = _quietly(
-            lambda: validate_data(self, X, y, dtype=np.float64, ensure_min_samples=1), _mixed(X)
+            lambda: validate_data(self, X, y, dtype=np.float64, ensure_min_samples=1),
+            _mixed_columns(X),
         )
         if features is not None and X.shape[1] != features:
             raise DataError("X does not have as many columns as its shape says.")

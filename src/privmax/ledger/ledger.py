@@ -1127,7 +1127,7 @@ def _same(
     """Refuse a request id that stands for something else."""
     differ, data = [], False
     for name in ("what", "price"):
-        then, now = was.get(name), _known_then(was.get(name), body[name])
+        then, now = was.get(name), _state_then(was.get(name), body[name])
         if canonical(then) != canonical(now):
             parts = sorted(_differing(then, now))
             title = {"what": "question", "price": "privacy cost"}[name]
@@ -1147,7 +1147,7 @@ _NEW = "columns", "data", "labels", "rho", "unit"
 """What earlier versions did not record of a request."""
 
 
-def _known_then(then: object, now: Any) -> Any:
+def _state_then(then: object, now: Any) -> Any:
     """What is charged now, without what was not recorded then."""
     if not isinstance(then, dict) or not isinstance(now, dict):
         return now

@@ -183,7 +183,7 @@ class Payment:
                 if failed is not None:
                     error = self._close(charged, nothing, failed)
                 elif error is not None:
-                    error.add_note(self._spent())
+                    error.add_note(self._cost_words())
             del draw
         return charged, error
 
@@ -199,7 +199,7 @@ class Payment:
         if unwritten is not None:  # not even that: it has nothing to do with what was drawn
             error = LedgerError(str(unwritten))
         if error is not None:
-            error.add_note(self._spent())
+            error.add_note(self._cost_words())
             return error
         if self._ledger.strict or FAILED not in reservation.answer:
             return None  # or somebody else has recorded an answer meanwhile
@@ -209,7 +209,7 @@ class Payment:
         )
         return failed
 
-    def _spent(self) -> str:
+    def _cost_words(self) -> str:
         return (
             "The privacy cost was charged before this happened, and stays spent. Repeat the "
             f"request {self.request!r}: that costs nothing more."

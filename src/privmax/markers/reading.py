@@ -398,7 +398,9 @@ def _count_columns(data: Any, layout: Layout, held: ExitStack) -> Iterator[Genot
         block = [_parse_column(one) if is_text else one.to_numpy() for one in columns]
         if any(column.dtype.kind not in "biuf" for column in block):
             raise DataError("Genotypes must be of a type of numbers, such as int8.")
-        yield _count(np.column_stack(block), _cases(is_case.astype(int), _told(layout)), layout)
+        yield _count(
+            np.column_stack(block), _cases(is_case.astype(int), _layout_of_cases(layout)), layout
+        )
 
 
 def _as_number(column: Any) -> Any:
@@ -408,7 +410,7 @@ def _as_number(column: Any) -> Any:
     return column.isnull().ifelse(None, column.ifelse(1, 0))
 
 
-def _told(layout: Layout) -> Layout:
+def _layout_of_cases(layout: Layout) -> Layout:
     """The same, of a status that is 1 for cases."""
     return Layout(groups=layout.groups, names=None, number=1)
 

@@ -87,7 +87,7 @@ class GapTest(SetMechanism):
         ]
 
     def law(self, profile: Profile) -> Law:
-        window, released = self._released(profile)
+        window, released = self._release_chance(profile)
         if self.k == 1:
             return best_or_nothing(window, released)
         held = [released * number for _, number in window.first(self.k)]
@@ -95,7 +95,7 @@ class GapTest(SetMechanism):
         return law_of(window, [*held, *others], 1 - released, self.k * ROUNDING, true_zeros=False)
 
     def sets(self, profile: Profile) -> Mapping[object, Sets]:
-        window, released = self._released(profile)
+        window, released = self._release_chance(profile)
         held = [number for _, number in window.first(self.k)]
         others = [0] * (len(window.blocks()) - len(held))
         table = {(0,) * len(window.blocks()): 1 - released}
@@ -104,7 +104,7 @@ class GapTest(SetMechanism):
         return {None: sets_of(window, table, error=ROUNDING)}
 
     def expect(self, profile: Profile, best: int) -> tuple[float, float]:
-        _, released = self._released(profile)
+        _, released = self._release_chance(profile)
         return self.k * released, min(self.k, best) * released
 
     def privacy(self) -> Privacy:
@@ -138,14 +138,14 @@ class GapTest(SetMechanism):
         terms = (-ball(self.epsilon * steps)).expm1() / (-ball(self.epsilon)).expm1()
         return ball(self.delta) * decay(self.epsilon, 1 - steps) * terms
 
-    def _released(self, profile: Profile) -> tuple[Window, float]:
+    def _release_chance(self, profile: Profile) -> tuple[Window, float]:
         """The profile, and the probability that the best k are released."""
         window, steps = self._view(profile)
         [released] = round_chances(lambda: [self.chance(steps)])
         return window, released
 
     def _chance_best(self, profile: Profile) -> float:
-        _, released = self._released(profile)
+        _, released = self._release_chance(profile)
         return released
 
     def _view(self, profile: Profile) -> tuple[Window, int]:

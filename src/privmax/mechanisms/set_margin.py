@@ -221,7 +221,7 @@ class SetMargin(SetMechanism):
         """Each stage with the probability that it releases a set; None with that of nothing."""
         reach = 1.0
         for turn in self._turns(profile, window):
-            nothing, answer = turn.rounded()
+            nothing, answer = turn.to_floats()
             yield turn, reach * answer
             reach *= nothing
         yield None, reach
@@ -330,7 +330,7 @@ class _Turn:
         """Bound on the relative error of every probability here."""
         return 2 * ROUNDING if self.is_test else 2 * self.cells.error
 
-    def rounded(self) -> tuple[float, float]:
+    def to_floats(self) -> tuple[float, float]:
         """The probabilities of nothing and of a set."""
         if not self.is_test and self.cells.has_look:
             with precision(START):

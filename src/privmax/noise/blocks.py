@@ -68,7 +68,7 @@ class Blocks:
         self._lows = np.maximum.accumulate(np.array(lows, np.uint64))
         self._highs = np.minimum.accumulate(np.array(highs, np.uint64)[::-1])[::-1]
         words = np.arange(1 << _SHORT, dtype=np.uint64) << np.uint64(_LONG - _SHORT)
-        least, most = self._passed(words, words | np.uint64((1 << _LONG - _SHORT) - 1))
+        least, most = self._count_cuts(words, words | np.uint64((1 << _LONG - _SHORT) - 1))
         self._cells = np.where(least == most, least, -1).astype(np.int16)
         self._base = np.array([0, *self._firsts, *self._firsts, 0, 0], np.int64)
         self._sign = np.array([0] + [1] * count + [-1] * count + [0, 0], np.int64)
@@ -106,7 +106,7 @@ class Blocks:
         if open_.size:
             more = np.frombuffer(coins.bytes(8 * open_.size), np.uint64) >> np.uint64(_SHORT)
             longer = words[open_].astype(np.uint64) << np.uint64(_LONG - _SHORT) | more
-            least, most = self._passed(longer, longer)
+            least, most = self._count_cuts(longer, longer)
             block[open_] = least
             for place in np.flatnonzero(least != most):
                 uniform = Uniform(coins)
@@ -114,7 +114,7 @@ class Blocks:
                 block[open_[place]] = self._find(uniform, int(least[place]), int(most[place]))
         return block
 
-    def _passed(
+    def _count_cuts(
         self, low: NDArray[np.uint64], high: NDArray[np.uint64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """How many cuts are certainly at or left of U, and how many are not certainly right of it.

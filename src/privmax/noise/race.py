@@ -38,7 +38,7 @@ _ABSCISSAS, _SHARES = (np.polynomial.legendre.leggauss(24) + np.array([[1.0], [0
 """The Gauss–Legendre rule on [0, 1]."""
 
 
-class Noise(Protocol):
+class TimedNoise(Protocol):
     """A kind of noise in the time form."""
 
     def time(self, log_v: arb) -> arb:
@@ -46,7 +46,7 @@ class Noise(Protocol):
         ...
 
 
-class RaceNoise(Noise, Protocol):
+class RaceNoise(TimedNoise, Protocol):
     """Noise that can be raced: as balls for the draw, and as floats for the law.
 
     A block starts at some time, before which it never comes; its age is counted from there.

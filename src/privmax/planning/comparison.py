@@ -305,7 +305,7 @@ def compare_over(
 def compare_profile(profile: Profile, *, k: int, near: int | None, **options: Any) -> Comparison:
     """The same for scores that have been read."""
     if near is None and whole("k", k) == 1:
-        near = _tied(profile)
+        near = _count_ties(profile)
     found = plan(universe=Universe(profile.universe), k=k, near=near, **options)
     rows = [row for row in found.rows if row.mechanism is not None]
     if k == 1:
@@ -375,7 +375,7 @@ def percent(chance: float) -> str:
     )
 
 
-def _tied(profile: Profile) -> int:
+def _count_ties(profile: Profile) -> int:
     """How many candidates share the top score; 1 where those are the unlisted ones of an open
     universe.
     """

@@ -133,7 +133,7 @@ class Plan:
     def __str__(self) -> str:
         lines = [self.headings, *self.cells()]
         widths = [max(len(line[column]) for line in lines) for column in range(len(self.headings))]
-        text = ["  ".join(_aligned(line, widths, self._numbers())).rstrip() for line in lines]
+        text = ["  ".join(_align(line, widths, self._numbers())).rstrip() for line in lines]
         return "\n".join([*self._head(), "", *text, "", self._foot()])
 
     def _repr_html_(self) -> str:
@@ -148,7 +148,7 @@ class Plan:
     def _head(self) -> list[str]:
         return [
             f"{self.title()},",
-            f"{_released(self.k, self.near, self.ranked)} with probability "
+            f"{_release_words(self.k, self.near, self.ranked)} with probability "
             f"{plain(self.success)} at {price_in_words(self.privacy, self.neighbors)}:",
         ]
 
@@ -195,7 +195,7 @@ def plan(
     near = check_near(k, near, size)
     if growth is not None:
         whole("growth", growth)
-    wanted = _wanted(mechanisms, k, ranked)
+    wanted = _pick_names(mechanisms, k, ranked)
     chosen, why = auto(
         epsilon=price.epsilon,
         delta=price.delta,
@@ -336,7 +336,7 @@ def check_near(k: int, near: int | None, size: int | None) -> int:
     return near
 
 
-def _wanted(mechanisms: str | Collection[str] | None, k: int, ranked: bool) -> Collection[str]:
+def _pick_names(mechanisms: str | Collection[str] | None, k: int, ranked: bool) -> Collection[str]:
     """Those of the names given, or of all, that release k; in order where that is wanted."""
     able = {name for name, entry in MECHANISMS.items() if _releases(entry, k, ranked)}
     mechanisms = [mechanisms] if isinstance(mechanisms, str) else mechanisms
@@ -392,7 +392,7 @@ class _Case:
         if lacks is not None:
             needs = lacks if lacks == DELTA else needs
             return Row(None, entry.name, None, None, entry.abstains, needs, False, lacks)
-        mechanism = self._made(entry)
+        mechanism = self._make(entry)
         lead = None
         try:
             lead = mechanism.lead(candidates=self.size, near=self.near, success=self.success)
@@ -427,7 +427,7 @@ class _Case:
         """Whether it needs a closed universe whatever delta is: others use delta to abstain."""
         return entry.pure and not entry.abstains
 
-    def _made(self, entry: Entry) -> Mechanism:
+    def _make(self, entry: Entry) -> Mechanism:
         """The mechanism at this cost."""
         given = {
             "neighbors": self.neighbors,
@@ -491,7 +491,7 @@ def _draw_of(mechanism: Mechanism, size: int | None) -> tuple[int | None, Fracti
     return size, mechanism.privacy().epsilon, mechanism.neighbors
 
 
-def _released(k: int, near: int, ranked: bool) -> str:
+def _release_words(k: int, near: int, ranked: bool) -> str:
     """What is to happen to those who lead, in words."""
     if k == 1:
         return "to be released"
@@ -499,7 +499,7 @@ def _released(k: int, near: int, ranked: bool) -> str:
     return f"for {number} to be released{' in order' if ranked else ''}"
 
 
-def _aligned(line: tuple[str, ...], widths: list[int], numbers: tuple[int, ...]) -> list[str]:
+def _align(line: tuple[str, ...], widths: list[int], numbers: tuple[int, ...]) -> list[str]:
     """Cells padded to their columns, numbers to the right."""
     return [
         cell.rjust(width) if column in numbers else cell.ljust(width)

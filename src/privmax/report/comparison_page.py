@@ -7,15 +7,15 @@ from datetime import datetime
 
 from privmax.planning.comparison import Comparison
 from privmax.report.markup import (
-    asked_for,
     bullets,
+    change_words,
     code,
     command,
-    moved,
     page,
     paragraph,
     picture,
     price,
+    request_section,
     section,
     table,
     text,
@@ -55,7 +55,7 @@ def comparison(
             f'<div class="note">{bullets(map(text, found.notes()))}</div>',
         ),
         _price(found),
-        asked_for(asked or {}),
+        request_section(asked or {}),
         _checks(found),
         written=written,
         note=f"It shows exact probabilities, without noise, on {data}.",
@@ -95,8 +95,8 @@ def _price(found: Comparison) -> str:
         "The privacy cost they are compared at",
         paragraph(
             f"{price(found.privacy)} ({text(found.neighbors)}). Imagine the same data with one "
-            f"individual {moved(found.neighbors)}. Whichever mechanism runs, no conclusion that "
-            f"anybody draws from its answer is more than e<sup>ε</sup> = "
+            f"individual {change_words(found.neighbors)}. Whichever mechanism runs, no conclusion "
+            f"that anybody draws from its answer is more than e<sup>ε</sup> = "
             f"{times(found.privacy.epsilon)} times as likely as it would be from that other data, "
             "and none is less likely by more than that factor"
             + (", except with probability δ." if found.privacy.delta else ".")

@@ -53,15 +53,15 @@ def facts(rows: Mapping[str, str]) -> str:
     return f'<dl class="facts">{listed}</dl>'
 
 
-def asked_for(given: Mapping[str, object], *notes: str, **more: str) -> str:
+def request_section(given: Mapping[str, object], *notes: str, **more: str) -> str:
     """The section with what was asked, by name; what is None was not. `notes` below it and `more`
     are markup.
     """
-    rows = {key: name(_listed(value)) for key, value in given.items() if value is not None} | more
+    rows = {key: name(_join(value)) for key, value in given.items() if value is not None} | more
     return section("What was asked", facts(rows) if rows else "", *notes) if rows or notes else ""
 
 
-def _listed(value: object) -> str:
+def _join(value: object) -> str:
     many = isinstance(value, Sequence) and not isinstance(value, str)
     return ", ".join(map(str, value)) if many else str(value)  # type: ignore[call-overload]
 
@@ -135,7 +135,7 @@ def number(shown: str) -> str:
     return f"{factor}10<sup>{str(int(power)).replace('-', '−')}</sup>"
 
 
-def moved(neighbors: str) -> str:
+def change_words(neighbors: str) -> str:
     """What neighbors have done with one individual."""
     return "exchanged for another" if neighbors == REPLACE else "left out"
 
@@ -147,7 +147,7 @@ def times(epsilon: Fraction) -> str:
     return _few_digits(math.exp(epsilon))
 
 
-def raised(epsilon: Fraction, delta: Fraction) -> str | None:
+def raised_chance(epsilon: Fraction, delta: Fraction) -> str | None:
     """To how many in 100 a chance of 1 in 100 may rise: 100 · (e^ε / 100 + δ), in few digits,
     rounded up.
 

@@ -25,20 +25,20 @@ from privmax.privacy import REPLACE, WEAK, Privacy
 from privmax.profile import LARGEST_UNIVERSE
 from privmax.release import YOURS, Release
 from privmax.report.markup import (
-    asked_for,
     bullets,
     cards,
     chance,
+    change_words,
     code,
     command,
     facts,
-    moved,
     name,
     page,
     paragraph,
     picture,
     price,
-    raised,
+    raised_chance,
+    request_section,
     section,
     table,
     text,
@@ -124,7 +124,7 @@ def html(
         _top(release, question, shown, unit, left, wanted),
         *([] if shown else [_no_answer(release, everything, given)]),
         _guarantee(release, unit),
-        asked_for(
+        request_section(
             given,
             *([_explain_record(release)] if repeated or release.recorded is not None else []),
             **({} if everything is None else {"universe": _universe(everything)}),
@@ -163,7 +163,7 @@ def _top(
         )
         kind = "ol" if release.ranked else "ul"
         answer = f'<{kind} class="{"many" if len(shown) > MANY else "few"}">{rows}</{kind}>'
-    other = moved(release.mechanism.neighbors)
+    other = change_words(release.mechanism.neighbors)
     limit = _small(
         f"no conclusion becomes more than {times(release.privacy.epsilon)} times as likely as with "
         f"it {other}" + (", except with probability δ" if release.privacy.delta else "")
@@ -246,7 +246,7 @@ def _no_answer(release: Release, universe: Universe | None, asked: Mapping[str, 
 
 def _guarantee(release: Release, unit: str) -> str:
     epsilon, delta = release.privacy.epsilon, release.privacy.delta
-    factor, other = times(epsilon), moved(release.mechanism.neighbors)
+    factor, other = times(epsilon), change_words(release.mechanism.neighbors)
     plainly = [
         paragraph(
             f"The guarantee protects <strong>{text(unit)}</strong>. Imagine the same data with any "
@@ -255,7 +255,7 @@ def _guarantee(release: Release, unit: str) -> str:
             "other data, and none is less likely by more than that factor."
         )
     ]
-    at_most = raised(epsilon, delta)
+    at_most = raised_chance(epsilon, delta)
     if at_most is not None:
         plainly.append(
             paragraph(

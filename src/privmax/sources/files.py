@@ -143,7 +143,7 @@ class ScoreFile:
 def header(path: Path) -> tuple[list[str], str]:
     """The names of the columns of a file, and what separates its values."""
     with _text(path) as file:
-        names, separator, _ = _begun(file, path)
+        names, separator, _ = _begin(file, path)
         return names, separator
 
 
@@ -208,7 +208,7 @@ def open_records(
     with _open_one(_first(place), looked) as (names, rows):
         every: Rows = rows
         if isinstance(place, Files) and len(place.paths) > 1:
-            every = chain(_named(place.paths[0], rows), _more(place, names, looked))
+            every = chain(_name_lines(place.paths[0], rows), _more(place, names, looked))
         yield names, matching_rows(every, names, where)
 
 
@@ -227,7 +227,7 @@ def _open_one(
             yield names, read_objects(file, names)
         return
     with _text(place) as file:
-        names, _, rows = _begun(file, place)
+        names, _, rows = _begin(file, place)
 
         def lines() -> Rows:
             for row in rows:
@@ -248,7 +248,7 @@ def _more(files: Files, names: Sequence[str], wanted: Sequence[str] | None) -> R
     for path in files.paths[1:]:
         with _open_one(path, wanted) as (others, rows):
             check_layout(path, others, files.paths[0], names)
-            yield from _named(path, rows)
+            yield from _name_lines(path, rows)
 
 
 def check_layout(path: Path, others: Sequence[str], first: Path, names: Sequence[str]) -> None:
@@ -257,7 +257,7 @@ def check_layout(path: Path, others: Sequence[str], first: Path, names: Sequence
         raise differs(path, first, "does not have the same columns, in the same order, as")
 
 
-def _named(path: Path, rows: Rows) -> Rows:
+def _name_lines(path: Path, rows: Rows) -> Rows:
     wrong = None
     try:
         for line, row in rows:
@@ -276,15 +276,15 @@ def matching_rows(rows: Rows, names: Sequence[str], where: Condition | None) -> 
     where.check_text()
     place = {name: place_in(names, "where", name) for name in where.columns()}
 
-    def kept() -> Rows:
+    def keep() -> Rows:
         for line, row in rows:
             if where.keeps({name: row[at] for name, at in place.items()}.get):
                 yield line, row
 
-    return kept()
+    return keep()
 
 
-def _begun(file: IO[str], place: Path | BinaryIO) -> tuple[list[str], str, Any]:
+def _begin(file: IO[str], place: Path | BinaryIO) -> tuple[list[str], str, Any]:
     """The names of the columns, what separates values, and the reader of the rows that follow."""
     line = file.readline(_LONGEST_LINE)
     tabs = isinstance(place, Path) and ending(place.name) == ".tsv" and "\t" in line
@@ -380,10 +380,10 @@ def foreign(start: bytes) -> str | None:
     zeros = (
         f"It holds zero bytes, as binary files do. {_SAVE}" if b"\x00" in start[:START] else None
     )
-    return known(start) or zeros
+    return recognize(start) or zeros
 
 
-def known(start: bytes) -> str | None:
+def recognize(start: bytes) -> str | None:
     """The same, if the beginning tells the kind for certain."""
     kinds = (
         f"It is {kind}. {remedy}"

@@ -24,7 +24,7 @@ from privmax.errors import (
     explain_install,
     refuse_given,
 )
-from privmax.labels import UNKNOWN, is_unknown, known, read_label
+from privmax.labels import UNKNOWN, identify, is_unknown, read_label
 from privmax.numbers import Number
 from privmax.sources.conditions import Condition
 from privmax.sources.containers import is_strange
@@ -463,7 +463,7 @@ def _numbers_for(column: Any, name: str, numbered: dict[str, list[Any]]) -> Any:
         if label is None:
             numbers.append(None)
             continue
-        key = label if is_text else known(label)
+        key = label if is_text else identify(label)
         number = place.setdefault(key, len(labels))
         if number == len(labels):
             if is_unknown(label) or not _is_valid(label):

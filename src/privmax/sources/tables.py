@@ -23,7 +23,7 @@ from fractions import Fraction
 from typing import Any
 
 from privmax.errors import DataError, EngineError, ParameterError, column_error, refuse_given
-from privmax.labels import is_missing, known, label_by_value
+from privmax.labels import identify, is_missing, label_by_value
 from privmax.mechanisms.contract import Outcome
 from privmax.numbers import Number, whole
 from privmax.profile import Level, Profile
@@ -375,11 +375,11 @@ class _Naming:
             if keys is None:
                 raise _misfit(str(self.kind))
             return keys
-        place = {known(label): number for number, label in enumerate(self._numbered)}
+        place = {identify(label): number for number, label in enumerate(self._numbered)}
         for label in map(label_by_value, labels):
-            if place.setdefault(known(label), len(place)) == len(self._numbered):
+            if place.setdefault(identify(label), len(place)) == len(self._numbered):
                 self._numbered.append(label)
-        return [place[known(label_by_value(label))] for label in labels]
+        return [place[identify(label_by_value(label))] for label in labels]
 
 
 def _above(levels: Sequence[Level], score: int) -> dict[int, int]:

@@ -41,7 +41,7 @@ def least_chance(hits: int, trials: int, alpha: float) -> float:
     margin = _FIRST_MARGIN
     while margin < 1:
         bound = low * (1 - margin)
-        if _certified(hits, trials, bound, alpha):
+        if _is_certain(hits, trials, bound, alpha):
             return bound
         margin *= 10
     return 0.0
@@ -93,7 +93,7 @@ def _fraction(a: float, b: float, x: float) -> float:
     return value
 
 
-def _certified(hits: int, trials: int, chance: float, alpha: float) -> bool:
+def _is_certain(hits: int, trials: int, chance: float, alpha: float) -> bool:
     """Whether P(at least `hits`) is certainly at most `alpha`."""
     with precision(2 * START):
         tail = arb(chance).beta_lower(hits, trials - hits + 1, True)

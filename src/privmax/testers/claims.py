@@ -76,13 +76,13 @@ class Claim:
         if delta >= 1:
             return -math.inf
         p, q = (here - delta) / (1 - delta), there / (1 - delta)
-        return (_concentrated(p, q) if p > q else 0.0) - float(self.rho)
+        return (_divergence(p, q) if p > q else 0.0) - float(self.rho)
 
-    def needed(self, here: float, there: float) -> float:
+    def least_needed(self, here: float, there: float) -> float:
         """The least ε, or ρ, that such an event leaves possible at the claimed δ.
 
         Examples:
-            >>> Claim.of(epsilon=1).needed(0.5, 0.5)
+            >>> Claim.of(epsilon=1).least_needed(0.5, 0.5)
             0.0
         """
         if self.epsilon is None:
@@ -93,7 +93,7 @@ class Claim:
         return math.log(left / there) if there > 0 else math.inf
 
 
-def _concentrated(p: float, q: float) -> float:
+def _divergence(p: float, q: float) -> float:
     """The largest D_α(p ‖ q) / α of two coins over some orders α."""
     if q <= 0:
         return math.inf

@@ -247,7 +247,7 @@ class _Binned:
         self._cuts = _cuts(outcomes, bins)
 
     def __call__(self, value: Any) -> Hashable:
-        return _binned(value, self._cuts, ()) if self._cuts else value
+        return _bin(value, self._cuts, ()) if self._cuts else value
 
 
 def _cuts(outcomes: Iterable[Hashable], bins: int) -> dict[tuple[int, ...], list[Any]]:
@@ -266,11 +266,11 @@ def _cuts(outcomes: Iterable[Hashable], bins: int) -> dict[tuple[int, ...], list
     return {path: _quantiles(found, bins) for path, found in numbers.items()}
 
 
-def _binned(
+def _bin(
     value: Hashable, cuts: Mapping[tuple[int, ...], Sequence[Any]], path: tuple[int, ...]
 ) -> Hashable:
     if isinstance(value, tuple):
-        return tuple(_binned(part, cuts, (*path, place)) for place, part in enumerate(value))
+        return tuple(_bin(part, cuts, (*path, place)) for place, part in enumerate(value))
     if isinstance(value, float):
         return _interval(value, cuts.get(path, ()))
     return value
@@ -313,7 +313,7 @@ class _Odds:
     """
 
     def __init__(self, left: Sequence[Hashable], right: Sequence[Hashable]) -> None:
-        self._binned = _Binned([*left, *right], COARSE)
+        self._bin = _Binned([*left, *right], COARSE)
         counts = [
             Counter(part for value in side for part in self._parts(value)) for side in (left, right)
         ]
@@ -330,7 +330,7 @@ class _Odds:
         return math.fsum(self._odds.get(part, 0.0) for part in self._parts(value))
 
     def _parts(self, value: Hashable) -> list[tuple[int, Hashable]]:
-        binned = self._binned(value)
+        binned = self._bin(value)
         return list(enumerate(binned)) if isinstance(binned, tuple) else [(0, binned)]
 
 

@@ -226,7 +226,7 @@ class _Search:
         for choice in chosen:
             low = least_chance(choice.event.hits(here), size, alpha)
             high = largest_chance(choice.event.hits(there), size, alpha)
-            excess, least = self._claim.excess(low, high), self._claim.needed(low, high)
+            excess, least = self._claim.excess(low, high), self._claim.least_needed(low, high)
             if self._best is None or (excess, least) > (self._best.excess, self._best.least):
                 self._best = Finding(
                     self._claim,

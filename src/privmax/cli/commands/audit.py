@@ -336,9 +336,9 @@ def _pair(mechanism: Mechanism, pair: tuple[Scores, Scores], universe: Universe)
     for place, scores in enumerate(zip(*pair, strict=True)):
         chances = [_chance(law, score, universe) for law, score in zip(laws, scores, strict=False)]
         shown = ["unseen" if universe == "open" and score == 0 else str(score) for score in scores]
-        table.add_row(_letters(place), *shown, *_compared(chances))
+        table.add_row(_letters(place), *shown, *_compare(chances))
     if any(law.none > 0 for law in laws):
-        table.add_row("nothing", "", "", *_compared([law.none for law in laws]))
+        table.add_row("nothing", "", "", *_compare([law.none for law in laws]))
     console = Console(highlight=False, width=_WIDE)
     with console.capture() as captured:
         console.print(table)
@@ -366,7 +366,7 @@ def _chance(law: Law, score: int, universe: Universe) -> float:
     return 0.0 if universe == "open" and score == 0 else law.of(score)
 
 
-def _compared(chances: list[float]) -> list[str]:
+def _compare(chances: list[float]) -> list[str]:
     """Two chances and their ratio."""
     if not chances:
         return []

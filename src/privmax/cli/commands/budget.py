@@ -442,7 +442,7 @@ def _show(ledger: Ledger, as_json: bool) -> None:
 
 
 def _about(ledger: Ledger) -> dict[str, Any]:
-    neighbors, unit = _held_to(ledger)
+    neighbors, unit = _terms_of(ledger)
     known = {
         "name": ledger.name,
         "where": ledger.where,
@@ -453,7 +453,7 @@ def _about(ledger: Ledger) -> dict[str, Any]:
 
 
 def _title(ledger: Ledger) -> str:
-    _, unit = _held_to(ledger)
+    _, unit = _terms_of(ledger)
     parts = [
         f"ledger {ledger.name} in {ledger.where}",
         f"rule {ledger.rule}",
@@ -462,7 +462,7 @@ def _title(ledger: Ledger) -> str:
     return _printable(", ".join(parts if unit is None else [*parts, f"unit {unit}"]))
 
 
-def _held_to(ledger: Ledger) -> tuple[str | None, str | None]:
+def _terms_of(ledger: Ledger) -> tuple[str | None, str | None]:
     """The relation and the unit of all charges; None: of none yet, or they cannot be read, which
     verify tells.
     """
@@ -476,11 +476,11 @@ def _share(granted: Privacy, spent: Privacy) -> dict[str, Any]:
     return {
         "budget": exact_privacy(granted),
         "spent": exact_privacy(spent),
-        "left": exact_privacy(_left(granted, spent)),
+        "left": exact_privacy(_remainder(granted, spent)),
     }
 
 
-def _left(granted: Privacy, spent: Privacy) -> Privacy:
+def _remainder(granted: Privacy, spent: Privacy) -> Privacy:
     zero = Fraction(0)
     return Privacy(
         max(granted.epsilon - spent.epsilon, zero), max(granted.delta - spent.delta, zero)
@@ -489,7 +489,7 @@ def _left(granted: Privacy, spent: Privacy) -> Privacy:
 
 def _amounts(granted: Privacy, spent: Privacy) -> tuple[list[str], list[str]]:
     """Budget, spent and left, of epsilon and of delta: what is spent rounded up, the rest down."""
-    left = _left(granted, spent)
+    left = _remainder(granted, spent)
     return [
         round_down(granted.epsilon),
         round_up(spent.epsilon),

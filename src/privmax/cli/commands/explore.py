@@ -146,7 +146,7 @@ def _serve(
         explorer = Explorer(gate, Pool(), opened, found, lenient, reason)
         shown = f"[{host}]" if ":" in host else host
 
-        def started() -> None:
+        def announce() -> None:
             click.echo(f"Open http://{shown}:{number}/?key={gate.key}")
             click.echo("Whoever has this address can use these pages. Ctrl-C ends them.", err=True)
             if opened is not None and not opened.strict and not lenient:
@@ -156,7 +156,7 @@ def _serve(
                     err=True,
                 )
 
-        serve(explorer, listening, started)
+        serve(explorer, listening, announce)
     finally:
         listening.close()
         if opened is not None:

@@ -520,7 +520,7 @@ class _Class:
         if self.schema is not None:
             given = {"low": self.low or None, "high": self.high or None, "cells": self.cells}
             refuse_given(
-                {name: value and _shown(value) for name, value in given.items()},
+                {name: value and _plain_bounds(value) for name, value in given.items()},
                 "--schema says it for every column",
             )
         if self.literals is not None and self.name not in _BITS:
@@ -584,7 +584,7 @@ def _schema(file: str, columns: Sequence[str] | None, label: str) -> Schema:
     return schema
 
 
-def _shown(value: object) -> object:
+def _plain_bounds(value: object) -> object:
     if isinstance(value, _Bounds):
         return value.every if value.every is not None else dict(value.some)
     return value
@@ -603,7 +603,7 @@ def _labels(given: str | None) -> list[Label]:
             "labels", "all possible labels must be declared: which of them occur is private",
             "For example --labels 0,1.",
         )  # fmt: skip
-    texts = [text.strip() for text in _listed("labels", given)]
+    texts = [text.strip() for text in _join_values("labels", given)]
     numbers = [_numeral(text) for text in texts]
     known: list[Label] = [number for number in numbers if number is not None]
     labels = known if len(known) == len(texts) else list[Label](texts)
@@ -618,7 +618,7 @@ def _labels(given: str | None) -> list[Label]:
 
 
 def _columns(given: str, label: str) -> list[str]:
-    columns = [column.strip() for column in _listed("features", given)]
+    columns = [column.strip() for column in _join_values("features", given)]
     if not columns or len(set(columns)) < len(columns) or label in columns:
         raise ParameterError(
             "features", given, "it must name distinct columns, and not the label",
@@ -627,7 +627,7 @@ def _columns(given: str, label: str) -> list[str]:
     return columns
 
 
-def _listed(option: str, given: str) -> list[str]:
+def _join_values(option: str, given: str) -> list[str]:
     """Values with commas between them; in quotes if they hold one."""
     try:
         return next(csv.reader([given], strict=True), [])
@@ -701,7 +701,7 @@ def _predict(file: str, model: str) -> str:
     """A column of labels, under its name."""
     from privmax.learning.rules import apply_rule, list_features
 
-    saved = _saved(model)
+    saved = _load_model(model)
     schema: Schema | None = saved["schema"]
     features = list_features(saved["rule"])
     some = features if schema is None or not features else schema.only(features)
@@ -715,7 +715,7 @@ def _predict(file: str, model: str) -> str:
     return text.getvalue()
 
 
-def _saved(model: str) -> dict[str, Any]:
+def _load_model(model: str) -> dict[str, Any]:
     """What --save wrote."""
     from privmax.learning.rules import check_rule
     from privmax.learning.schema import Schema

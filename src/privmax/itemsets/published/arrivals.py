@@ -23,7 +23,7 @@ from privmax.itemsets.numbering import nth_outside
 from privmax.noise import bulk
 from privmax.noise.balls import START, ball, precision
 from privmax.noise.coins import Coins
-from privmax.noise.race import Noise
+from privmax.noise.race import TimedNoise
 from privmax.noise.samplers import uniform_below
 
 BITS_A_LOOK = 16
@@ -43,7 +43,7 @@ GUMBEL = Gumbel()
 
 
 def draw_arrivals(
-    blocks: Sequence[tuple[int, int]], rate: Fraction, noise: Noise, k: int, coins: Coins
+    blocks: Sequence[tuple[int, int]], rate: Fraction, noise: TimedNoise, k: int, coins: Coins
 ) -> list[int]:
     """The blocks, of (depth, count) each, that the first k candidates to arrive belong to, in order
     of arrival.
@@ -147,7 +147,7 @@ class _Chain:
     __slots__ = ("_coins", "_exponent", "_left", "_noise", "_uniforms", "high", "low", "place")
 
     def __init__(
-        self, place: int, exponent: Fraction, count: int, noise: Noise, coins: Coins
+        self, place: int, exponent: Fraction, count: int, noise: TimedNoise, coins: Coins
     ) -> None:
         self.place = place
         self._exponent, self._left, self._noise, self._coins = exponent, count, noise, coins

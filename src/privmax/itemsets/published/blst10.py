@@ -30,7 +30,7 @@ from privmax.itemsets.numbering import Numbering, nth_outside
 from privmax.itemsets.published.arrivals import GUMBEL, add_noise, draw_arrivals, draw_places
 from privmax.noise.balls import ceiling_log
 from privmax.noise.coins import Coins
-from privmax.noise.race import LAPLACE, Noise
+from privmax.noise.race import LAPLACE, TimedNoise
 from privmax.numbers import open_probability, positive, whole
 from privmax.parameters import Exact, Whole, parameter
 from privmax.privacy import REPLACE, Neighbors, Privacy
@@ -74,7 +74,7 @@ class _TopK(Method):
     def privacy(self) -> Privacy:
         return Privacy(sum(self.parts().values()))
 
-    _noise: ClassVar[Noise]
+    _noise: ClassVar[TimedNoise]
 
     def _depth(self, k: int, universe: int) -> int:
         raise NotImplementedError

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.itemsets.baskets import Baskets, plain_label, sort_labels
-from privmax.labels import SHORT, known
+from privmax.labels import SHORT, identify
 
 
 def encode_labels(values: Sequence[Any]) -> tuple[list[Any], NDArray[np.int32]]:
@@ -31,7 +31,7 @@ def encode_labels(values: Sequence[Any]) -> tuple[list[Any], NDArray[np.int32]]:
     first = np.empty(len(values), np.int32)
     for at, value in enumerate(values):
         label = plain_label(value)
-        first[at] = -1 if label is None else index.setdefault(known(label), len(index))
+        first[at] = -1 if label is None else index.setdefault(identify(label), len(index))
         if len(found) < len(index):
             found.append(label)
     return sort_codes(first, found)
@@ -48,11 +48,11 @@ def sort_codes(codes: NDArray[Any], labels: Sequence[Any]) -> tuple[list[Any], N
     """
     index: dict[Any, Any] = {}
     for label in labels:
-        index.setdefault(known(label), label)
+        index.setdefault(identify(label), label)
     ordered = sort_labels(index.values())
-    place = {known(label): code for code, label in enumerate(ordered)}
+    place = {identify(label): code for code, label in enumerate(ordered)}
     new = np.array(
-        [*(place[known(label)] for label in labels), -1], np.int32
+        [*(place[identify(label)] for label in labels), -1], np.int32
     )  # −1 finds the last one
     return ordered, new[codes]
 

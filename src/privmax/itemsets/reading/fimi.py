@@ -15,7 +15,7 @@ from privmax.itemsets.baskets import LARGEST_ITEM, Baskets
 from privmax.itemsets.reading.flags import refuse_rows
 from privmax.itemsets.reading.streams import open_stream, try_step
 from privmax.sources.bounded import Bounded
-from privmax.sources.files import START, foreign, known, start_of
+from privmax.sources.files import START, foreign, recognize, start_of
 
 _CHUNK = 1 << 20
 """Bytes that the NumPy parser takes at a time: its arrays are several times as large."""
@@ -36,12 +36,12 @@ def read_fimi(data: Any) -> Baskets:
         [0, 1, 2]
     """
     whole = _bytes(data)
-    strange = known(whole[:START])
+    strange = recognize(whole[:START])
     if strange is not None:
         raise _not_text(strange)
     text = np.frombuffer(whole, np.uint8, offset=3 if whole.startswith(b"\xef\xbb\xbf") else 0)
     kernels = _kernels(len(text))
-    offsets, codes, largest = _parse(text) if kernels is None else _compiled(text, kernels)
+    offsets, codes, largest = _parse(text) if kernels is None else _parse_compiled(text, kernels)
     if largest < 4 * len(codes) + 1000:
         found = Baskets(offsets, codes, range(largest + 1))
         if largest == 1:
@@ -65,7 +65,7 @@ def _kernels(size: int) -> ModuleType | None:
     return fimi_compiled
 
 
-def _compiled(
+def _parse_compiled(
     text: NDArray[np.uint8], kernels: ModuleType
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], int]:
     rows = kernels.newlines(text) + bool(len(text) and text[-1] != 10)

@@ -38,7 +38,7 @@ from privmax.errors import (
     UnsupportedError,
     column_error,
 )
-from privmax.itemsets.baskets import Baskets, known, plain_label, sort_labels
+from privmax.itemsets.baskets import Baskets, identify, plain_label, sort_labels
 from privmax.sources.conditions import Condition
 from privmax.sources.engines import engine_of
 from privmax.sources.engines.base import Engine, ask, new_name, quietly
@@ -351,8 +351,8 @@ def _fetch(
         )
     given = [plain_label(engine.label(value, kind)) for value, *_ in rows]
     labels = sort_labels(given)
-    place = {known(label): number for number, label in enumerate(labels)}
-    order = np.array([place[known(label)] for label in given], np.int64)
+    place = {identify(label): number for number, label in enumerate(labels)}
+    order = np.array([place[identify(label)] for label in given], np.int64)
     supports, codes = np.empty(len(rows), np.int64), np.empty(len(rows), np.int32)
     supports[order] = [support for _, support, _, _ in rows]
     codes[[number for *_, number in rows]] = order

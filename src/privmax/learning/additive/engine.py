@@ -223,7 +223,7 @@ class EngineRows:
         Every cell of every set has a place of its own: the places of a set follow those of the set
         before. A column is null in the rows of sets that it is not part of.
         """
-        rows, ends, terms = self._scored(doubles), [0], []
+        rows, ends, terms = self._score_rows(doubles), [0], []
         for names, shape in sets.items():
             place = names[0]
             for name, size in zip(names[1:], shape[1:], strict=True):
@@ -244,7 +244,7 @@ class EngineRows:
             totals[:, int(place)] = int(residual), int(curve)
         return [(totals[0, start:end], totals[1, start:end]) for start, end in pairwise(ends)]
 
-    def _scored(self, doubles: Sequence[Part]) -> Any:
+    def _score_rows(self, doubles: Sequence[Part]) -> Any:
         """The rows with their keys, residual and curvature; and with groups, for pairs."""
         import ibis
 
@@ -377,7 +377,7 @@ class RunningRows(EngineRows):
         number = self._number(part.features[0])
         found = self._fetch(
             f"SELECT {KEY}{number}::BIGINT, SUM(kept.{RESIDUAL})::BIGINT, SUM({CURVE})::BIGINT "
-            f"FROM {self._name} AS kept JOIN {_quoted(self._link)} ON {KEY}_link = {CLIPPED} "
+            f"FROM {self._name} AS kept JOIN {_quote(self._link)} ON {KEY}_link = {CLIPPED} "
             f"GROUP BY {KEY}{number}",
             self._bundles[number].size,
         )
@@ -389,7 +389,7 @@ class RunningRows(EngineRows):
             changes = 2 * steps[self._places(part)]
             small = self._table({f"{KEY}_step": np.arange(len(changes)), f"{SPOT}_step": changes})
             self._execute(
-                f"UPDATE {self._name} SET {SPOT} = {SPOT} + {SPOT}_step FROM {_quoted(small)} "
+                f"UPDATE {self._name} SET {SPOT} = {SPOT} + {SPOT}_step FROM {_quote(small)} "
                 f"WHERE {KEY}{self._number(part.features[0])} = {KEY}_step"
             )
             self._look_up()
@@ -408,13 +408,13 @@ class RunningRows(EngineRows):
 
     @property
     def _name(self) -> str:
-        return _quoted(self._kept)
+        return _quote(self._kept)
 
     def _look_up(self) -> None:
         """Give every row the residual that goes with its score."""
         self._execute(
             f"UPDATE {self._name} AS kept SET {RESIDUAL} = link.{RESIDUAL} "
-            f"FROM {_quoted(self._link)} AS link WHERE {KEY}_link = {CLIPPED}"
+            f"FROM {_quote(self._link)} AS link WHERE {KEY}_link = {CLIPPED}"
         )
 
     def _fetch(self, query: str, size: int) -> NDArray[np.int64]:
@@ -433,7 +433,7 @@ class RunningRows(EngineRows):
         return ask(QUESTION, self._engine.backend.con.execute, query)
 
 
-def _quoted(table: Any) -> str:
+def _quote(table: Any) -> str:
     """The name of a table of our own; it holds no quotation mark."""
     return f'"{table.op().name}"'
 

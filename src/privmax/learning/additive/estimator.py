@@ -35,7 +35,7 @@ from privmax.learning.additive.reading import (
     unfit_record,
 )
 from privmax.learning.additive.rounds import GREEDY, ZCDP, AdditiveRounds
-from privmax.learning.additive.words import name_entries, signed, title
+from privmax.learning.additive.words import name_entries, title, with_sign
 from privmax.learning.pipelines import warn_of_pipeline
 from privmax.learning.schema import Schema
 from privmax.ledger import Ledger
@@ -247,7 +247,7 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             if entry
         ]
         found.sort(key=lambda one: (-abs(one[0]), one[1]))
-        return [f"{words}: {signed(entry / ONE)}" for entry, words in found]
+        return [f"{words}: {with_sign(entry / ONE)}" for entry, words in found]
 
     def _rounds(self) -> AdditiveRounds:
         """What each release costs, if all parameters are as they must be."""

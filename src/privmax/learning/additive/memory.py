@@ -65,7 +65,7 @@ class MemoryRows:
         return [_total(self._places(part), weights, part.size) for part in parts]
 
     def sums(self, part: Part) -> tuple[Sums, Sums]:
-        found, curves = self._residuals(), CURVATURES[self._clipped()]
+        found, curves = self._residuals(), CURVATURES[self._clip()]
         if self._kernel is not None:
             return self._add_up(part, found), self._add_up(part, curves)
         places = self._places(part)
@@ -76,7 +76,7 @@ class MemoryRows:
         self._scores += steps.astype(np.int32)[self._places(part)]
         self._found = None
 
-    def _clipped(self) -> NDArray[np.int32]:
+    def _clip(self) -> NDArray[np.int32]:
         """Scores as places in the tables of the link."""
         return np.clip(self._scores, -LIMIT, LIMIT) + LIMIT
 
@@ -86,7 +86,7 @@ class MemoryRows:
             self._kernel.look_up(self._scores, self._labels, RESIDUALS, LIMIT, found)
             self._found = found
         elif self._found is None:
-            clipped = self._clipped()
+            clipped = self._clip()
             self._found = np.where(self._labels, RESIDUALS[1][clipped], RESIDUALS[0][clipped])
         assert self._found is not None
         return self._found

@@ -57,7 +57,7 @@ _STEPS, _TRIES = 1 << 10, 6
 
 
 @dataclass(frozen=True)
-class Noise:
+class SumNoise:
     """Noise on whole numbers: discrete Gaussian of a variance, or discrete Laplace of a scale.
 
     variance   of the Gaussian, if that is what it is
@@ -91,8 +91,8 @@ class RoundNoise:
     """
 
     chooser: Exponential | None
-    residuals: Noise
-    curvatures: Noise
+    residuals: SumNoise
+    curvatures: SumNoise
 
 
 def choice_sensitivity(neighbors: Neighbors) -> int:
@@ -203,10 +203,10 @@ class AdditiveRounds(Parameters):
         return largest_rho(epsilon, self.delta)
 
     @cached_property
-    def counts(self) -> Noise:
+    def counts(self) -> SumNoise:
         """Noise on the two label counts: one row adds 1 to one of them."""
         if self.rho is None:
-            return Noise(scale=self._factor / (self.epsilon * INTERCEPT))
+            return SumNoise(scale=self._factor / (self.epsilon * INTERCEPT))
         return _gaussian(squared_sensitivity(1, self.neighbors, signed=False), self.rho * INTERCEPT)
 
     @cached_property
@@ -285,8 +285,8 @@ class AdditiveRounds(Parameters):
             budget = self.epsilon * part
             epsilon = choice * budget
             sums = (
-                Noise(scale=self._factor * CLIP / (first * budget)),
-                Noise(scale=self._factor * CURVE / (second * budget)),
+                SumNoise(scale=self._factor * CLIP / (first * budget)),
+                SumNoise(scale=self._factor * CURVE / (second * budget)),
             )
         else:
             budget = self.rho * part
@@ -302,10 +302,10 @@ class AdditiveRounds(Parameters):
         return RoundNoise(chooser, *sums)
 
 
-def _gaussian(squared: int, rho: Fraction) -> Noise:
+def _gaussian(squared: int, rho: Fraction) -> SumNoise:
     """Discrete Gaussian noise that costs at most rho; its variance is rounded up."""
     variance = squared / (2 * rho)
-    return Noise(variance=Fraction(math.ceil(variance * UNIT), UNIT))
+    return SumNoise(variance=Fraction(math.ceil(variance * UNIT), UNIT))
 
 
 def _root(square: Fraction) -> Fraction:

@@ -47,7 +47,7 @@ def name_cells(column: Any, cells: Sequence[int]) -> str:
 
     Examples:
         >>> from privmax.learning.cells import Number
-        >>> name_cells(Number(0, 40, cells=4, missing=True).named("age"), [0, 1, 2])
+        >>> name_cells(Number(0, 40, cells=4, missing=True).with_name("age"), [0, 1, 2])
         'age < 20 or age is missing'
     """
     if not column.ordered:
@@ -62,7 +62,7 @@ def name_range(column: Any, first: int, last: int) -> str:
 
     Examples:
         >>> from privmax.learning.cells import Number
-        >>> age = Number(0, 40, cells=4).named("age")
+        >>> age = Number(0, 40, cells=4).with_name("age")
         >>> name_range(age, 0, 2), name_range(age, 1, 2), name_range(age, 1, 3)
         ('age < 30', '10 <= age < 30', 'age >= 10')
         >>> name_range(age, 0, 3)
@@ -78,11 +78,11 @@ def name_range(column: Any, first: int, last: int) -> str:
     return f"{number_in_words(low)} <= {name} < {number_in_words(high)}"
 
 
-def signed(value: float) -> str:
+def with_sign(value: float) -> str:
     """A number with its sign.
 
     Examples:
-        >>> signed(-1.25)
+        >>> with_sign(-1.25)
         '−1.25'
     """
     return f"{value:+.2f}".replace("-", "−")

@@ -144,7 +144,7 @@ class Tunable:
         return copy(self)
 
     def __repr__(self) -> str:
-        told = (f"{name}={value!r}" for name, value in told_fields(self))
+        told = (f"{name}={value!r}" for name, value in identifying_fields(self))
         return f"{type(self).__name__}({', '.join(told)})"
 
 
@@ -154,11 +154,11 @@ ledger knows requests of before.
 """
 
 
-def told_fields(value: Any) -> Iterator[tuple[str, Any]]:
+def identifying_fields(value: Any) -> Iterator[tuple[str, Any]]:
     """The fields of a dataclass by which it is told from others.
 
     Examples:
-        >>> dict(told_fields(Shape(features=3, labels=2)))
+        >>> dict(identifying_fields(Shape(features=3, labels=2)))
         {'features': 3, 'labels': 2}
     """
     for spec in fields(value):

@@ -50,7 +50,7 @@ class Grid:
         last are open.
         """
         if self.thresholds is not None:
-            return self._given_cuts(features)
+            return self._read_thresholds(features)
         low, high = self._bound("low", self.low, features), self._bound("high", self.high, features)
         if not (low < high).all():
             raise ParameterError(
@@ -107,7 +107,7 @@ class Grid:
             )
         return np.broadcast_to(bound, (features,))
 
-    def _given_cuts(self, features: int) -> list[NDArray[np.float64]]:
+    def _read_thresholds(self, features: int) -> list[NDArray[np.float64]]:
         if self.low is not None or self.high is not None:
             raise ParameterError(
                 "thresholds", "given", "low and high are given, too", "Give one or the other."

@@ -21,7 +21,7 @@ are.
 
 def find_table(backend: Any, name: str, database: Any = None) -> Any:
     """A table of a database; None: there is none of that name."""
-    found = SQLite(backend)._declared(name, database)
+    found = SQLite(backend)._declaration(name, database)
     return None if found is None else found.to_expr()
 
 
@@ -57,7 +57,7 @@ class SQLite(Engine):
             )
         given = table.op()
         fixed = {
-            one: self._declared(one.name, one.namespace.database, one)
+            one: self._declaration(one.name, one.namespace.database, one)
             for one in given.find(operations.DatabaseTable)
         }
         changed = {one: new for one, new in fixed.items() if new is not None and new != one}
@@ -74,7 +74,7 @@ class SQLite(Engine):
             )
         raise refused
 
-    def _declared(self, name: str, database: str | None, given: Any = None) -> Any:
+    def _declaration(self, name: str, database: str | None, given: Any = None) -> Any:
         """A table by its name, as an operation of Ibis; `given`: with types and place of that.
         None: there is no such table.
         """

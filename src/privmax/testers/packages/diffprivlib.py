@@ -44,14 +44,12 @@ def _selections(mechanisms: Any) -> Iterator[Subject]:
             def run(scores: Vector, seed: int, make: Any = make) -> Any:
                 return int(make(utility=list(scores), random_state=None).randomise())
 
-            def listed(scores: Vector, make: Any = make) -> Bracket:
-                return walk_uniforms(
-                    partial(_scripted, make(utility=list(scores)), None), runs=RUNS
-                )
+            def list_law(scores: Vector, make: Any = make) -> Bracket:
+                return walk_uniforms(partial(_follow, make(utility=list(scores)), None), runs=RUNS)
 
             pairs = list(neighbors(starts, monotone=monotone))
             title = f"{name}{', monotonic' * monotone}"
-            yield Subject(PACKAGE, title, Claim.of(epsilon=1), pairs, run, listed)
+            yield Subject(PACKAGE, title, Claim.of(epsilon=1), pairs, run, list_law)
 
 
 def _numbers(mechanisms: Any) -> Iterator[Subject]:
@@ -82,7 +80,7 @@ def _numbers(mechanisms: Any) -> Iterator[Subject]:
 
 def _categories(mechanisms: Any) -> Iterator[Subject]:
     binary = mechanisms.Binary(epsilon=1, value0="a", value1="b")
-    listed = partial(_enumerated, binary)
+    listed = partial(_enumerate, binary)
     yield Subject(PACKAGE, "Binary", Claim.of(epsilon=1), [("a", "b")], _randomise(binary), listed)
     likes = [["a", "b", 1], ["a", "c", 2], ["b", "c", 2]]
     several = mechanisms.ExponentialCategorical(epsilon=1, utility_list=likes)
@@ -96,11 +94,11 @@ def _randomise(mechanism: Any) -> Callable[[Any, int], Any]:
     return lambda data, seed: mechanism.randomise(data)
 
 
-def _enumerated(mechanism: Any, data: Any) -> Bracket:
-    return walk_uniforms(partial(_scripted, mechanism, data), runs=RUNS)
+def _enumerate(mechanism: Any, data: Any) -> Bracket:
+    return walk_uniforms(partial(_follow, mechanism, data), runs=RUNS)
 
 
-def _scripted(mechanism: Any, data: Any, uniforms: Uniforms) -> Any:
+def _follow(mechanism: Any, data: Any, uniforms: Uniforms) -> Any:
     """Draw with a generator that follows a script."""
     scripted = mechanism.copy()  # it is sampled, too, with the generator that it has
     scripted._rng = _Generator(uniforms)

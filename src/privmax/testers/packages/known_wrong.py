@@ -29,7 +29,7 @@ from privmax.numbers import exact
 from privmax.privacy import REPLACE, Privacy
 from privmax.profile import Profile, Window
 from privmax.testers.claims import Claim
-from privmax.testers.packages.ours import draw_place, seeded, subject_of, walked
+from privmax.testers.packages.ours import draw_place, run_on_seeds, subject_of, walk_scripts
 from privmax.testers.patterns import Vector, neighbors
 from privmax.testers.subjects import Subject
 
@@ -242,23 +242,23 @@ def _mutants() -> list[Subject]:
         subject_of(name, mechanism, package=PACKAGE, source="tests/exact")
         for name, mechanism in others.items()
     ]
-    found.append(_concentrated())
-    observed = partial(_observed, Exponential(epsilon=1))
+    found.append(_wrong_rho())
+    observed = partial(_draw_observed, Exponential(epsilon=1))
     found.append(
         Subject(
             PACKAGE,
             "privmax Exponential: universe taken from the data",
             Claim.of(epsilon=1),
             neighbors([(1, 0, 0, 0), (2, 1, 0, 0)], monotone=True),
-            seeded(observed),
-            walked(observed),
+            run_on_seeds(observed),
+            walk_scripts(observed),
             "tests/exact/test_audits.py",
         )
     )
     return found
 
 
-def _concentrated() -> Subject:
+def _wrong_rho() -> Subject:
     """Permute-and-flip at the ρ of the exponential mechanism, ε²/8: it needs up to ε²/2."""
     mechanism = PermuteAndFlip(epsilon=2, neighbors=REPLACE)
     return Subject(
@@ -266,12 +266,12 @@ def _concentrated() -> Subject:
         "privmax PermuteAndFlip: rho of the exponential mechanism",
         Claim.of(rho="0.5"),
         neighbors([(0, 0), (1, 1, 1, 1)], monotone=False),
-        seeded(partial(draw_place, mechanism, True)),
+        run_on_seeds(partial(draw_place, mechanism, True)),
         source="as github.com/opendp/opendp/issues/2911 describes a noisy maximum",
     )
 
 
-def _observed(mechanism: Exponential, scores: Vector, coins: Coins) -> object:
+def _draw_observed(mechanism: Exponential, scores: Vector, coins: Coins) -> object:
     """Draw among the candidates that somebody has."""
     places = [place for place, score in enumerate(scores) if score]
     seen = tuple(scores[place] for place in places)

@@ -72,17 +72,17 @@ def subject_of(
         CLOSED if is_closed else OPEN, monotone=one_way, floor=None if is_closed else 0
     )
     if getattr(mechanism, "growth", None) == 1:
-        pairs = [pair for pair in pairs if _touched(*pair) == 1]
+        pairs = [pair for pair in pairs if _distance(*pair) == 1]
     draw = partial(draw_place, mechanism, is_closed)
-    return Subject(package, name, claim, pairs, seeded(draw), walked(draw), source)
+    return Subject(package, name, claim, pairs, run_on_seeds(draw), walk_scripts(draw), source)
 
 
-def seeded(draw: Callable[[Vector, Coins], Any]) -> Callable[[Vector, int], Any]:
+def run_on_seeds(draw: Callable[[Vector, Coins], Any]) -> Callable[[Vector, int], Any]:
     """A draw from coins as one from seeds."""
     return lambda scores, seed: draw(scores, SeededCoins(seed))
 
 
-def walked(draw: Callable[[Vector, Coins], Any]) -> Callable[[Any], Bracket]:
+def walk_scripts(draw: Callable[[Vector, Coins], Any]) -> Callable[[Any], Bracket]:
     """A draw from coins on the likeliest scripts of coins."""
     return lambda scores: walk_coins(partial(draw, scores))
 
@@ -110,7 +110,7 @@ def _place(scores: Sequence[int], score: int, index: int, below: bool) -> int:
     return equal[index]
 
 
-def _touched(left: Vector, right: Vector) -> int:
+def _distance(left: Vector, right: Vector) -> int:
     return sum(one != other for one, other in zip(left, right, strict=True))
 
 
