@@ -40,7 +40,7 @@ from privmax.testing import SeededCoins
 
 ROOT = Path(__file__).parents[2]
 REPEATS = 10
-WIDE, WIDE_REPEATS = (100, 500), 3
+WIDE = (100, 500)
 SIZES = (100, 300, 1_000, 3_000, 10_000)
 CROSS_EPSILONS = ("0.1", "0.3", "1")
 
@@ -184,7 +184,7 @@ def wide(options: argparse.Namespace) -> Iterator[Rows]:
         wider = widen(data, columns)
         note(f"wide: {wider.name}")
         rows = [
-            measure(wider, name, OURS[name], epsilon, 1 if options.quick else WIDE_REPEATS)
+            measure(wider, name, OURS[name], epsilon, 1 if options.quick else REPEATS)
             for name in names
             for epsilon in ("0.5", "1", "2")
         ]
@@ -219,7 +219,8 @@ def peers(options: argparse.Namespace) -> Iterator[Rows]:
     if data is None or found is None:
         return
     single = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    known = {one.name: one for one in [data, *shipped(), checkered(), widen(data, 100)]}
+    wider = [widen(data, columns) for columns in WIDE]
+    known = {one.name: one for one in [data, *shipped(), checkered(), *wider]}
     for name in options.set or known:
         note(f"peers: {name}")
         command = [str(ROOT / "dev"), "compare", "python", "-m"]

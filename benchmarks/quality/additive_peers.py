@@ -119,14 +119,13 @@ def measure(data: Set, fit: Callable[[Any, Any, int], Any], repeats: int) -> Row
 
 def contend(data: Set, repeats: int) -> Iterator[Row]:
     """All of them, at their defaults and tuned in hindsight."""
-    wide = data.schema.features > 100
-    epsilons = ("0.5", "1", "2") if wide else EPSILONS
+    epsilons = ("0.5", "1", "2") if data.schema.features > 100 else EPSILONS
     for kind in ("majority", "logistic regression", "gradient boosting"):
         row = measure(data, partial(not_private, data, kind), repeats)
         yield {**row, "contender": f"{kind}, not private", "epsilon": "-"}
     learners: dict[str, tuple[Fit, list[dict[str, Any]]]] = {
-        "DP-EBM": (ebm, [] if wide else EBM_GRID),
-        "diffprivlib LogisticRegression": (logistic, [] if wide else LOGISTIC_GRID),
+        "DP-EBM": (ebm, EBM_GRID),
+        "diffprivlib LogisticRegression": (logistic, LOGISTIC_GRID),
     }
     plain = {}
     for name, (fit, _) in learners.items():
@@ -135,7 +134,7 @@ def contend(data: Set, repeats: int) -> Iterator[Row]:
             plain[name, epsilon] = row
             yield {**row, "contender": name, "epsilon": epsilon}
     for name, (fit, grid) in learners.items():
-        for epsilon in epsilons if grid else ():
+        for epsilon in epsilons:
             tried = [measure(data, _at(data, fit, epsilon, one), GRID_REPEATS) for one in grid]
             best = grid[int(np.argmax([one["accuracy"] for one in tried]))]
             tuned = measure(data, _at(data, fit, epsilon, best), repeats)

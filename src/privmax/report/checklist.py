@@ -95,8 +95,9 @@ def _implementation(found: Deployment) -> list[Item]:
              "data is no answer." if found.strict else "Errors about the data come before the "
              "charge and tell something about it.",
              "" if found.strict else "that whoever asks may see the data, or use a strict ledger"),
-        Item(level, "Side channels", "Running time is not padded, and depends on the data.",
-             "that nobody untrusted can time a release"),
+        Item(level, "Side channels", "Running time depends on the data unless releases are padded "
+             "(--pad-time), which the ledger does not record.",
+             "that nobody untrusted can time a release, or that all are padded"),
         Item(level, "Utility", "How clear a winner must be is known before: privmax plan. "
              f"{found.answered} of {found.releases} releases have a recorded answer.",
              "how answers are used, and what a wrong one costs"),

@@ -173,7 +173,8 @@ def _implementation(found: Deployment) -> list[Field]:
         f"Mechanisms, and how often each ran: {ran}. Implemented by privmax {__version__}; proofs "
         "and exact audits are part of its documentation. No floating-point number decides an "
         "outcome: samplers are exact and use random bits of the operating system. Every release is "
-        f"charged durably before it is drawn, {when} its data is read. Running time is not padded."
+        f"charged durably before it is drawn, {when} its data is read. "
+        "Running time depends on the data unless releases are padded."
     )
     return [
         Field(f"{at}/preprocessing_and_hyperparameter_tuning", 3, "",
