@@ -31,6 +31,7 @@ def hunt(nursery):
     shutil.rmtree(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("one", QUICK, ids=str)
 def test_nothing_escapes(hunt, one):
     ended, verdict = hunt.run(one)

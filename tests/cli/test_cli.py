@@ -31,6 +31,7 @@ def privmax(*arguments, stdin=None):
     return CliRunner().invoke(main, list(map(str, arguments)), input=stdin, prog_name="privmax")
 
 
+@pytest.mark.slow
 def test_a_process_prints_item_price_and_mechanism(counts):
     columns = ("--item", "query", "--score", "people")
     price = ("--epsilon", "1", "--delta", "1e-6")

@@ -91,6 +91,7 @@ def test_a_data_set_is_completed_in_one_word(shell):
     assert values(shell, "select", "sample:c") == ["sample:counts"]
 
 
+@pytest.mark.slow
 def test_bash_takes_a_colon_for_a_word():
     assert values("bash", "select", "sample", ":") == list(samples.NAMES)
     assert completed("bash", "select", "sample", ":", "c") == [("plain", "counts")]
@@ -108,6 +109,7 @@ def test_the_page_has_the_line_for_each_shell(shell):
     assert f"_PRIVMAX_COMPLETE={shell}_complete" in script
 
 
+@pytest.mark.slow
 def test_bash_completes_what_the_page_says(tmp_path):
     """The script is read by a real bash, and its function asked as bash asks it."""
     rows = re.findall(

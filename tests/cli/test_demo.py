@@ -226,6 +226,7 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path):
     assert "leads.svg: it exists and is not a regular file." in run.output
 
 
+@pytest.mark.slow
 def test_without_engine_and_pictures_the_story_is_told_all_the_same(tmp_path):
     loaded = "import sys; assert not {'duckdb', 'ibis', 'matplotlib'} & sys.modules.keys()"
     program = (

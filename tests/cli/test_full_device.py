@@ -26,6 +26,7 @@ def privmax(*arguments):
         return subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [[], ["--json"]])
 def test_the_request_is_told_with_which_the_answer_is_given_again(tmp_path, more):
     data, file = tmp_path / "counts.csv", tmp_path / "budget.db"

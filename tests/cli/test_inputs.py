@@ -104,6 +104,7 @@ def test_learn_needs_the_features_of_json_lines(folder):
     assert "--features: JSON Lines do not declare their columns" in run.stderr
 
 
+@pytest.mark.slow
 def test_a_condition_is_shown_in_the_report_and_kept_by_the_ledger(folder):
     assert (
         privmax("budget", "create", "budget.db", "--epsilon", "90", "--delta", "0.5").exit_code == 0
@@ -154,6 +155,7 @@ class TestExit4:
             assert (run.exit_code, run.stdout) == (4, ""), command
             assert "hunter2" not in run.stderr
 
+    @pytest.mark.slow
     def test_a_database_that_another_process_writes_to(self, folder):
         lite = sqlite3.connect("shop.db", isolation_level=None)
         lite.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -187,6 +189,7 @@ def test_limits_reach_the_engine(folder, monkeypatch):
     assert seen[0].watch is None  # nobody looks at a terminal
 
 
+@pytest.mark.slow
 def test_progress_is_what_duckdb_says(folder):
     """Of a query that runs in another thread, as long as it does."""
     connection = duckdb.connect()
@@ -242,6 +245,7 @@ def test_nothing_is_written_to_a_folder_that_is_read(folder):
     assert privmax("select", "logs", *QUERY, "--output", "logs/new.csv").exit_code == 0
 
 
+@pytest.mark.slow
 def test_standard_input_that_is_closed_is_told(folder):
     line = shlex.join([sys.executable, "-m", "privmax", "select", "-", *QUERY])
     run = subprocess.run(f"{line} <&-", shell=True, capture_output=True, text=True, check=False)

@@ -254,6 +254,7 @@ def test_a_column_for_each_item_is_not_taken_for_something_else(one_hot, tmp_pat
         assert ledger.spent == Privacy(0)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("plans_made_once")
 @pytest.mark.parametrize("kind", ["csv", "parquet", "sqlite"])
 def test_several_columns_tell_baskets_apart(tmp_path, kind):

@@ -28,6 +28,7 @@ def planned(*arguments, exit_code=0):
     return run
 
 
+@pytest.mark.slow
 def test_a_picture_is_drawn_beside_the_table(folder):
     plain = planned(*PRICE).stdout
     assert planned(*PRICE, "--plot", "plan.png").stdout == plain
@@ -110,6 +111,7 @@ def test_an_order_costs_more():
     assert {row.get("releases") for row in order["rows"]} == {"order", None}
 
 
+@pytest.mark.slow
 def test_the_picture_of_a_list_is_drawn_over_k(folder):
     planned(*LIST, *SETS, "--plot", "k.svg")
     assert "Records by which the best k must lead" in (folder / "k.svg").read_text(encoding="utf-8")

@@ -338,6 +338,7 @@ def test_whatever_goes_wrong_with_the_page_the_answer_is_printed(tmp_path, monke
     assert "zorblax" not in run.output
 
 
+@pytest.mark.slow
 def test_a_comparison_says_on_what_data(tmp_path):
     path = tmp_path / "report.html"
     assert privmax(*COMMANDS["compare"], "--report", path).exit_code == 0
@@ -360,6 +361,7 @@ def test_a_comparison_says_on_what_data(tmp_path):
     assert "Computed on sample:counts, invented data included in privmax." in text(path)
 
 
+@pytest.mark.slow
 def test_the_commands_a_page_names_can_be_typed(tmp_path):
     """As they stand there, in a shell."""
     path = tmp_path / "report.html"

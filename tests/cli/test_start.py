@@ -72,6 +72,7 @@ def test_the_check_sees_what_is_loaded():
     assert "numpy" in loaded("plan", "--epsilon", "1", "--universe", "10")
 
 
+@pytest.mark.slow
 def test_a_file_that_duckdb_counts_needs_no_pandas(tmp_path):
     file = tmp_path / "searches.csv"
     file.write_text("person,query\n" + "".join(f"{person},tea\n" for person in range(100)))

@@ -234,6 +234,7 @@ def test_a_fingerprint_sees_the_definition_and_not_its_comments(tmp_path, monkey
     assert prints[0] == prints[1] != prints[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("holds", [True, False])
 def test_the_page_is_accepted_only_if_the_comparison_holds(tmp_path, monkeypatch, holds):
     monkeypatch.setattr(proofs, "ROOT", tmp_path)

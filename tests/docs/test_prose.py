@@ -20,6 +20,7 @@ def checks():
     return [*prose.house_checks(), *prose.own_checks()]
 
 
+@pytest.mark.slow
 def test_every_page_docstring_and_message_is_plain(checks):
     found = [str(fault) for file in prose.files() for fault in prose.faults(file, checks)]
     assert found == []

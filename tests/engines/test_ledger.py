@@ -257,7 +257,13 @@ def test_settings_of_a_role_do_not_weaken_a_commit(ledger, url):
             assert rows._execute("SHOW transaction_isolation", []) == [("read committed",)]
 
 
-def test_a_lock_that_is_held_too_long_is_told(ledger, url, monkeypatch):
+@pytest.fixture
+def by_privmax(monkeypatch):
+    """Have privmax write all events, none is written by the database itself."""
+    monkeypatch.setattr(PostgresStore, "write", lambda *_: None)
+
+
+def test_a_lock_that_is_held_too_long_is_told(ledger, url, by_privmax, monkeypatch):
     with psycopg.connect(url) as holder:
         holder.execute("SELECT 1 FROM privmax_ledgers FOR UPDATE")
         monkeypatch.setattr(
@@ -266,12 +272,6 @@ def test_a_lock_that_is_held_too_long_is_told(ledger, url, monkeypatch):
         told = refused("was locked by others", lambda: ledger.charge(TENTH, {}))
         assert "Nothing was charged" in told
     assert ledger.charge(TENTH, {}).seq == 2
-
-
-@pytest.fixture
-def by_privmax(monkeypatch):
-    """Have privmax write all events, none is written by the database itself."""
-    monkeypatch.setattr(PostgresStore, "write", lambda *_: None)
 
 
 # Round trips

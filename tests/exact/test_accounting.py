@@ -176,6 +176,7 @@ def test_parameters_beyond_all_floats_are_left_to_rho(power):
         assert program.epsilon(MILLIONTH) == epsilon_of_rho(program.rho(), MILLIONTH)
 
 
+@pytest.mark.slow
 def test_many_releases_have_a_larger_margin(monkeypatch):
     """Transforms of 16,000 releases were off by 4e-12, those of 20 by less than 1e-14."""
     program = Program(gaussians=[(1, Fraction(10**10), 9000)])
@@ -184,6 +185,7 @@ def test_many_releases_have_a_larger_margin(monkeypatch):
     assert program.epsilon_by_losses("1e-9") < found
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_losses_above_the_exponents_of_floats_are_no_warning():
     program = Program(rounds=[(1, 2)], gaussians=[(1, 500, 1800)])

@@ -273,18 +273,21 @@ def worst_excess(terms, relation, variances=None, chooser=None):
     return found / float(terms.rho)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", ["add-remove", "replace"])
 def test_a_fit_of_one_round_costs_what_it_says(relation):
     terms = AdditiveRounds(epsilon=1, delta=1e-6, rounds=1, neighbors=relation)
     assert -0.35 < worst_excess(terms, relation) <= 1e-9
 
 
+@pytest.mark.slow
 def test_mutant_no_noise_on_curvatures():
     terms = AdditiveRounds(epsilon=1, delta=1e-6, rounds=1)
     noise = (terms.counts.variance, terms.singles.residuals.variance, 0)
     assert worst_excess(terms, "add-remove", noise) == math.inf
 
 
+@pytest.mark.slow
 def test_mutant_noise_for_half_the_sensitivity_of_replacing():
     """As if another row in the same cell moved its sum by no more than one row does."""
     terms = AdditiveRounds(epsilon=1, delta=1e-6, rounds=1, neighbors="replace")
@@ -293,6 +296,7 @@ def test_mutant_noise_for_half_the_sensitivity_of_replacing():
     assert worst_excess(terms, "replace", halved) > 0.5
 
 
+@pytest.mark.slow
 def test_mutant_curvatures_with_the_noise_of_one_row_under_replacing():
     terms = AdditiveRounds(epsilon=1, delta=1e-6, rounds=1, neighbors="replace")
     noise = terms.singles

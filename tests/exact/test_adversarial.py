@@ -54,6 +54,7 @@ def names(known):
     return [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in known]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", names(MECHANISMS))
 def test_a_few_hundred_pairs_break_no_claim(name):
     setting = shuffled(settings(name), SeededCoins("quick"))[0]

@@ -253,10 +253,10 @@ def test_mutant_no_answer_when_the_search_passes_the_last_observed_candidate():
     """ALGORITHMS §1.7: the pair is one candidate alone, and the same with many others newly seen
     once.
     """
-    honest = LargeMargin(epsilon=1, delta="1e-6", cap=40)
-    mutant = _EarlyBottom(epsilon=1, delta="1e-6", cap=40)
-    alone = (honest.threshold(1) + 10, *[0] * 5)
-    crowd = (alone[0], *[1] * 5)
+    honest = LargeMargin(epsilon=1, delta="1e-6", cap=10)
+    mutant = _EarlyBottom(epsilon=1, delta="1e-6", cap=10)
+    alone = (honest.threshold(1) + 10, *[0] * 2)
+    crowd = (alone[0], *[1] * 2)
     pair = {"universe": "open", "scores": [alone], "neighbors": ADD_REMOVE}
     found = privmax.audit(mutant, **pair)
     assert found.delta > 0.01

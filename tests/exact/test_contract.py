@@ -909,6 +909,7 @@ def joint_law(one: Walk) -> dict[Any, float]:
     return law
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("one", each("walks"))
 def test_every_script_of_coins(one):
     """The law lies in the bracket that the scripts leave, and one that is slightly wrong does
@@ -947,6 +948,7 @@ def test_every_script_of_coins(one):
 # The audit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("one", each("audits"))
 def test_it_stays_within_its_cost(one):
     found = privmax.audit(one.mechanism, **one.options)
@@ -956,6 +958,7 @@ def test_it_stays_within_its_cost(one):
     assert found.tightness >= one.tight
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("one", each("mutants"))
 def test_the_audit_refuses_the_mutant(one):
     assert privmax.audit(one.honest, **one.options).holds

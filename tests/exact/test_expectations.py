@@ -122,6 +122,7 @@ def test_wrong_formulas_disagree():
         assert np.abs(np.array(found) - expected).max() > 1e-3
 
 
+@pytest.mark.slow
 def test_weights_may_be_beyond_floats():
     """Each is certain to come before the next; a guard as far behind changes nothing."""
     blocks = [(10_000 * place, 1) for place in range(20)]
@@ -142,6 +143,7 @@ N = 1000
 SIX_SIGMA = 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("universe", [None, 500])
 def test_expectations_against_a_thousand_draws(universe):
     """On a profile too large for whole laws. A mechanism at three quarters of the cost is told

@@ -140,6 +140,7 @@ def test_it_stays_below_the_limit_of_all_mechanisms(neighbors):
         assert mechanism.lead(candidates=candidates) >= least_lead(**at, candidates=candidates)
 
 
+@pytest.mark.slow
 def test_it_lies_between_the_paper_and_the_sharp_mechanism_in_an_open_universe():
     paper = LargeMargin(epsilon=1, delta="1e-6")
     sharp = SharpMargin(epsilon=1, delta="1e-6", neighbors=REPLACE, guards=DYADIC)

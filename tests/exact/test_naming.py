@@ -35,6 +35,7 @@ def worst(law, epsilon):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism", [privmax.PermuteAndFlip(epsilon=1), privmax.Exponential(epsilon=1)], ids=repr
 )
@@ -42,6 +43,7 @@ def test_a_universe_of_labels_keeps_the_price_though_labels_come_and_go_with_the
     assert worst(lambda data: privmax.law(data, mechanism=mechanism, universe=LABELS), 1) < 1e-9
 
 
+@pytest.mark.slow
 def test_mutant_that_releases_nothing_for_whoever_is_not_listed():
     """What a size alone would amount to, if it were accepted."""
     mechanism = privmax.PermuteAndFlip(epsilon=1)

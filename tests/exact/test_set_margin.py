@@ -196,6 +196,7 @@ def test_the_two_forms_of_the_bound_are_one():
 # Audits, of the enumeration and of what the mechanism tells
 
 
+@pytest.mark.slow
 @every_cascade
 @both
 @both_universes
@@ -435,6 +436,7 @@ def refused(mechanism, scores, **options):
     return not found.holds and found.delta > 1.02 * float(mechanism.delta) + found.error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mutant", "stages"),
     [pytest.param(*one, id=f"{one[0].__name__}-{len(one[1])}") for one in MUTANTS],
@@ -694,6 +696,7 @@ def test_stages_add_up():
 # Sizes
 
 
+@pytest.mark.slow
 def test_ten_thousand_of_a_million_do_not_overflow():
     levels = {}
     for rank in range(1, 1_100_000, 7):

@@ -105,6 +105,7 @@ def test_limited_domain_of_a_million_in_closed_universes():
     assert leads(limited, 10**6 + 1)[0] == pytest.approx(63, abs=1)
 
 
+@pytest.mark.slow
 def test_the_papers_mechanism_in_an_open_universe_pays_for_rounding():
     assert leads(LargeMargin(**PRICE), None) == [435 + 3, 479 + 3, 564 + 2]
 
@@ -119,6 +120,7 @@ def test_tests_for_a_single_winner(candidates):
     assert GapTest(**PRICE).lead(candidates=candidates) == pytest.approx(32, abs=1)
 
 
+@pytest.mark.slow
 def test_halves_under_add_remove():
     for mechanism in (Exponential, PermuteAndFlip, MaxOfLaplaces):
         for candidates in UNIVERSES[:-1]:

@@ -277,6 +277,7 @@ def test_what_is_known_to_be_wrong_is_found(name):
     assert audit_subject(WRONG[name], samples=200_000, coins=coins()).broken
 
 
+@pytest.mark.slow
 def test_a_mutant_is_found_by_samples_alone():
     mutant = WRONG["privmax Exponential: twice epsilon"]
     two = replace(mutant, pairs=[((1, 1, 1, 1), (2, 2, 1, 1)), ((0, 0), (0, 0))])
@@ -285,6 +286,7 @@ def test_a_mutant_is_found_by_samples_alone():
     assert verdict.finding.least > 1
 
 
+@pytest.mark.slow
 def test_samples_of_an_honest_twin_are_not():
     honest = ours.subject_of("honest", Exponential(epsilon=1))
     assert not audit_subject(honest, samples=2000, enumerated=False, coins=coins()).broken

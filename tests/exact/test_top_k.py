@@ -71,6 +71,7 @@ def test_whole_lists_stay_within_the_price_though_candidates_appear_and_vanish(m
     assert found.delta > 0
 
 
+@pytest.mark.slow
 def test_basic_composition_of_peeling_is_nearly_used_up():
     found = privmax.audit(Exponential(epsilon=1, k=2), candidates=4, highest=8)
     assert 0.95 < found.tightness <= 1

@@ -45,11 +45,13 @@ def largest_loss(stability):
     return worst
 
 
+@pytest.mark.slow
 def test_a_true_declaration_keeps_the_cost():
     stability = Stability(training=Fraction("0.15"), validation=Fraction("0.25"))
     assert 0.5 < largest_loss(stability) <= 1 + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", [2, 4])
 def test_an_understated_one_is_seen(part):
     stability = Stability(training=Fraction("0.15") / part, validation=Fraction("0.25") / part)

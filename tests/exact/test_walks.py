@@ -153,6 +153,7 @@ def gaussian_law(variance, reach):
     return {k: weight / total for k, weight in weights.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variance", [Fraction(1, 3), Fraction(5, 2)])
 def test_bulk_discrete_gaussian(variance):
     """Sixteen bits leave one number but where a cut of the table lies between them."""

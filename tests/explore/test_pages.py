@@ -55,6 +55,7 @@ def rows(page: str) -> dict[str, list[str]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", PLANS)
 def test_the_python_line_and_the_command_run_and_agree_with_the_page(client, given):
     page = client.get("/plan", params=given).text
@@ -74,6 +75,7 @@ def test_the_python_line_and_the_command_run_and_agree_with_the_page(client, giv
     assert unescape(first) in ran.output.replace("\n", " ")
 
 
+@pytest.mark.slow
 def test_all_mechanisms_of_a_plan_are_on_the_page(client, monkeypatch):
     patient = {"key": None, "seconds": 600.0}  # a busy machine may take its time
     monkeypatch.setattr(Explorer.compute, "__kwdefaults__", patient)
@@ -124,6 +126,7 @@ def test_what_was_computed_is_kept(client, explorer, monkeypatch):
     assert client.get("/plan", params=given).text == first
 
 
+@pytest.mark.slow
 def test_a_worker_that_was_stopped_is_replaced():
     pool = Pool(1)
     job = pool.job("plan", {"epsilon": "0.001", "delta": "1e-12"}, None, is_slow=True)
@@ -140,6 +143,7 @@ def test_a_worker_that_was_stopped_is_replaced():
     pool.close()
 
 
+@pytest.mark.slow
 def test_a_hundred_draws_on_public_data(client):
     page = client.get("/try", params={"draw": "yes", "scores": "tea 900\nale 2", "epsilon": "1"})
     found = rows(page.text)
@@ -167,6 +171,7 @@ def test_draws_of_a_list_and_the_chance_of_one():
     assert one["rows"][0][3] == pytest.approx(0.5)
 
 
+@pytest.mark.slow
 def test_from_the_form_to_the_answer(client, send, explorer):
     form = client.get("/ask", params={"dataset": "log", "epsilon": "0.5"}).text
     request = re.search(r'name="request" value="([^"]+)"', form)[1]

@@ -277,6 +277,7 @@ class Inline(HTMLParser):
                 self.found.append(f"{tag} {name}={value}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_pages_hold_no_script_and_load_nothing_from_elsewhere(client, send, page):
     release(send)
@@ -289,6 +290,7 @@ def test_pages_hold_no_script_and_load_nothing_from_elsewhere(client, send, page
     assert "default-src 'none'" in POLICY
 
 
+@pytest.mark.slow
 def test_every_answer_has_the_headers(client, send, explorer):
     release(send)
     answers = [client.get(page) for page in [*PAGES, "/answer?request=one", "/assets/explore.js"]]
@@ -302,6 +304,7 @@ def test_every_answer_has_the_headers(client, send, explorer):
     )
 
 
+@pytest.mark.slow
 def test_a_hostile_label_is_text_everywhere(explorer, tmp_path, send, client):
     file = tmp_path / "evil.csv"
     lines = "\n".join(f"{person},{quoted(EVIL)}" for person in range(300))
@@ -395,6 +398,7 @@ def test_a_form_that_never_arrives_does_not_keep_its_place(address, monkeypatch)
         assert time.monotonic() - start < 2 * security.BODY_SECONDS
 
 
+@pytest.mark.slow
 def test_a_plan_that_takes_long_is_stopped_and_holds_nobody_up(client, monkeypatch):
     monkeypatch.setattr(state.Explorer.compute, "__kwdefaults__", {"key": None, "seconds": 3.0})
     slow = {"epsilon": "0.03", "delta": "1e-6"}
@@ -423,6 +427,7 @@ def test_no_field_takes_long_to_read(client, explorer):
     assert time.monotonic() - start < 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "given",
     [{"k": "1001"}, {"k": "-1"}, {"universe": "1" * 400}, {"near": "x"}, {"epsilon": "1e-9"},
@@ -437,6 +442,7 @@ def test_numbers_out_of_bounds_are_answered_with_words(client, given):
 # What is private
 
 
+@pytest.mark.slow
 def test_nothing_is_read_before_it_is_paid_for(client, send, explorer, data, monkeypatch):
     opened = []
     monkeypatch.setattr(
@@ -500,6 +506,7 @@ def test_columns_that_are_not_allowed_are_refused(client, send, explorer):
     assert explorer.ledger.spent.epsilon == 1
 
 
+@pytest.mark.slow
 def test_no_page_shows_a_path_of_this_machine(client, send, explorer, tmp_path):
     release(send)
     release(send, request="two", epsilon="100")

@@ -215,6 +215,7 @@ def test_a_tree_whose_rows_are_wrong_is_no_answer_of_a_strict_ledger(tmp_path):
         assert tree.predict_proba(X[:1]).tolist() == [[0.5, 0.5]]
 
 
+@pytest.mark.slow
 def test_a_search_over_additive_models_uses_their_rho_and_records_the_best(tmp_path):
     learner = PrivateGAM(SCHEMA, delta=1e-6, labels=[0, 1])
     options = {"params": {"rounds": [2, 4]}, "epsilon": 2, "delta": 1e-5, "runs": 2}

@@ -34,6 +34,7 @@ def _marks(entry):
     return marks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "entry", [pytest.param(one, id=one.name, marks=_marks(one)) for one in faults.TRIALS]
 )

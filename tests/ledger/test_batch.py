@@ -239,6 +239,7 @@ def test_an_answer_that_cannot_be_written_is_told_from_a_ledger_that_cannot(ledg
     assert "Repeat all of it" in caught.value.__notes__[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", [SQLITE, pytest.param(POSTGRES, marks=pytest.mark.engines)])
 def test_a_killed_process_leaves_whole_batches(where):
     kills, size = 12, 5

@@ -62,6 +62,7 @@ class Panic(BaseException):
     """What goes wrong in a library that is written in Rust is no `Exception`."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "error",
     [

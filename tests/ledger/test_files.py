@@ -221,6 +221,7 @@ def test_a_file_that_was_cut_off_is_refused_or_found(ledger, file):
     assert [told for told in refusals if not any(word in told for word in words)] == []
 
 
+@pytest.mark.slow
 def test_overwritten_pages_are_refused_or_found(ledger, file):
     for n in range(60):
         ledger.charge(TENTH, {"n": n, "pad": "x" * 500})
@@ -337,6 +338,7 @@ except LedgerError as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
 @pytest.mark.parametrize("made", [True, False], ids=["file", "folder"])
 def test_a_file_or_folder_that_may_only_be_read_is_refused(made):
@@ -452,6 +454,7 @@ def test_a_commit_does_not_wait_for_ever_for_those_who_read(ledger, file, monkey
     assert ledger.verify() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [BudgetError, KeyboardInterrupt, MemoryError])
 def test_after_an_error_the_file_is_opened_anew(ledger, monkeypatch, error):
     before = ledger._store._open
@@ -495,6 +498,7 @@ def test_a_handle_that_is_forgotten_closes_its_file(file):
         connection.execute("SELECT 1")
 
 
+@pytest.mark.slow
 def test_only_so_many_files_stay_open(tmp_path, monkeypatch):
     gc.collect()
     monkeypatch.setattr("privmax.ledger.files.KEPT", len(files._files) + 2)
@@ -525,6 +529,7 @@ else:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [[], ["threads"]])
 def test_a_program_may_end_without_closing(file, threads):
     """Threads may be in a transaction just then."""
@@ -764,6 +769,7 @@ for log in logs:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.parametrize("forks", ["fork", "same"])
 def test_descriptors_that_were_closed_behind_it_are_neither_used_nor_closed(file, tmp_path, forks):

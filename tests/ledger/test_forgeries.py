@@ -75,6 +75,7 @@ def cheaper(epsilon):
 # A charge above the budget
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["basic", "zcdp", "pld"])
 def test_a_charge_above_the_budget_is_not_released_on(file, rule):
     with Ledger.create(file, budget=BUDGET, rule=rule) as ledger:

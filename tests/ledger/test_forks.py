@@ -92,6 +92,7 @@ def test_a_child_goes_on_charging_when_its_parent_closes(file):
         later.charge(ONE, {})
 
 
+@pytest.mark.slow
 def test_a_child_that_opens_a_ledger_of_its_own_is_not_forgotten(file):
     ledger = Ledger.create(file, budget=BUDGET)
     own = []
@@ -123,6 +124,7 @@ sys.stdin.read()
 SHOW = [sys.executable, "-m", "privmax.cli", "budget", "show"]
 
 
+@pytest.mark.slow
 def test_a_daemon_goes_on_charging_while_others_look(file):
     with subprocess.Popen(
         [sys.executable, "-c", DAEMON, str(file)],

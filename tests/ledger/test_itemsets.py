@@ -63,6 +63,7 @@ def kinds(ledger):
     return [event.kind for event in ledger.history()]
 
 
+@pytest.mark.slow
 def test_a_release_is_the_same_with_a_ledger_and_comes_back_without_data(ledger):
     options = {**PRICE, "size": (2, 3), "k": 4, "supports": "0.5"}
     bare = top_itemsets(BASKETS, **options, coins=SeededCoins(3))

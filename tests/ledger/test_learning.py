@@ -17,7 +17,7 @@ from privmax.learning import (
     Stumps,
     select_model,
 )
-from privmax.learning.classes.covers import search
+from privmax.learning.classes.covers import numpy_walk, search
 from privmax.ledger import Reservation
 from privmax.testing import SeededCoins
 
@@ -252,9 +252,9 @@ def test_a_charge_that_was_never_answered_is_answered_from_the_data(ledger, monk
     assert ledger.spent == Privacy(1)
 
 
-@pytest.mark.slow  # it compiles the search
 def test_a_search_that_is_given_up_is_not_charged(tmp_path, monkeypatch):
     monkeypatch.setattr(search, "MOST_STEPS", 2000)
+    monkeypatch.setattr(search, "_choose_walk", lambda *_: numpy_walk)
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 2, (200, 12)), rng.integers(0, 2, 200)
     with Ledger.create(tmp_path / "b.db", budget=Privacy(5)) as ledger:

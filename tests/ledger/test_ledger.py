@@ -270,6 +270,7 @@ def test_what_does_not_fit_is_told_and_not_written(ledger):
     assert ledger.charge(TENTH, WHAT, request="big").seq == 3  # a refused id is not used up
 
 
+@pytest.mark.slow
 def test_a_refusal_rounds_the_cost_up_and_the_rest_down(file):
     with Ledger.create(file, budget=Privacy(2, "1e-5"), rule="zcdp") as ledger:
         for _ in range(30):
@@ -1221,6 +1222,7 @@ acts = st.lists(
 )
 
 
+@pytest.mark.slow
 @slow
 @given(acts=acts, rule=st.sampled_from(["basic", "zcdp"]))
 def test_any_history_adds_up(acts, rule):

@@ -175,6 +175,7 @@ def test_no_price_is_below_the_exact_one(rule, counts):
     assert hockey_stick(exact, spent.epsilon) <= ball(SLACK)
 
 
+@pytest.mark.slow
 def test_the_exact_delta_refuses_a_price_that_is_too_low():
     """Responses charged as if their range were bounded by epsilon, and a price a little too low."""
     cheap = total("zcdp", times(60, "1/10", ranged=True)).spent.epsilon
@@ -346,6 +347,7 @@ def test_a_price_that_comes_often_is_not_rounded():
     assert len(tally) == DIFFERENT
 
 
+@pytest.mark.slow
 def test_ledgers_of_version_0_1_0_count_every_price(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("privmax.ledger.rules.Convolution.start", Conversion.start)
@@ -362,6 +364,7 @@ def test_ledgers_of_version_0_1_0_count_every_price(tmp_path, monkeypatch):
         assert ledger.verify() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(RULES))
 def test_a_ledger_of_any_rule_fills_up_and_adds_up(tmp_path, name):
     with Ledger.create(tmp_path / "budget.db", budget=Privacy("1.2", "1e-5"), rule=name) as ledger:

@@ -85,6 +85,7 @@ def test_numbers_are_the_same_in_lists_and_files(rows):
         assert found.longest() == max((len(set(row)) for row in rows), default=0)
 
 
+@pytest.mark.slow
 @patient
 @given(rows_of_words, st.sampled_from(",;\t|"))
 def test_text_is_the_same_in_lists_and_files(rows, separator):
@@ -121,6 +122,7 @@ def owned(found):
     return sorted(sorted(rows) for rows in people.values())
 
 
+@pytest.mark.slow
 @patient
 @given(entries(), st.booleans())
 def test_long_data_is_the_same_in_files_and_frames(rows, users):
@@ -152,6 +154,7 @@ def test_long_data_is_the_same_in_files_and_frames(rows, users):
         assert supports(found) == counted(people)
 
 
+@pytest.mark.slow
 @patient
 @given(st.lists(st.lists(st.integers(0, 5), max_size=5), max_size=8))
 def test_one_hot_data_is_the_same_everywhere(rows):

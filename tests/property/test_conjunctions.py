@@ -156,6 +156,7 @@ def test_numbers_are_sets_of_tests_of_different_features(literals, cuts):
     assert order.size == ways[: literals + 1].sum()
 
 
+@pytest.mark.slow
 @patient
 @given(problem=problems())
 def test_a_disjunction_is_a_conjunction_of_the_opposite(problem):

@@ -131,6 +131,7 @@ def test_the_miner_lists_what_is_there(compiled, given, sizes, random):
     assert_answers(Miner(given, sizes, compiled=compiled), truth, shuffled_levels(truth, random))
 
 
+@pytest.mark.slow
 @both_walks
 @patient
 @given(
@@ -148,6 +149,7 @@ def test_no_answer_depends_on_how_the_work_is_cut(
         )
 
 
+@pytest.mark.slow
 @both_walks
 @patient
 @given(baskets(), st.sampled_from([range(1, 4), range(2, 3), range(3, 2**31)]))

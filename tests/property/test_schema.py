@@ -35,6 +35,7 @@ KINDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("column", COLUMNS)
 @settings(deadline=None)

@@ -96,6 +96,7 @@ def around(scores):
 # The grid of floats
 
 
+@pytest.mark.slow
 @patient
 @given(
     near_the_grid(),

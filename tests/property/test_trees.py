@@ -6,6 +6,7 @@ from collections import Counter
 from unittest.mock import patch
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -111,6 +112,7 @@ def test_histograms_at_every_depth(problem, rows, dense):
             assert scored.histogram(above) == wanted
 
 
+@pytest.mark.slow
 @patient
 @given(problems(), st.data())
 def test_the_nth_at_a_score(problem, data):
@@ -131,6 +133,7 @@ def test_the_nth_at_a_score(problem, data):
             assert find(score, len(numbers) - 1) == numbers[-1]
 
 
+@pytest.mark.slow
 @patient
 @given(problems(), st.data())
 def test_one_example_moves_a_score_by_at_most_one(problem, data):

@@ -72,6 +72,7 @@ def test_intervals_cover_the_truth(name, price):
     assert all(map(enough, covered(TRUTHS[name], price, lambda noise: noise).values()))
 
 
+@pytest.mark.slow
 def test_intervals_of_gaussian_noise_cover_the_truth():
     truth = {one: 500 + 40 * place for place, one in enumerate(needed_sets([TRIPLE]))}
     truth[()], truth[TRIPLE] = 3000, 200

@@ -77,6 +77,7 @@ def test_bulk_bernoulli(x):
     assert not fits(heads, wrong)
 
 
+@pytest.mark.slow
 def test_scalar_discrete_laplace():
     coins = SeededCoins("scalar")
     draws = [samplers.discrete_laplace(Fraction(3), coins) for _ in range(20_000)]
@@ -84,6 +85,7 @@ def test_scalar_discrete_laplace():
     assert not fits(draws, laplace_law(Fraction(27, 10)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variance", [Fraction(1, 2), Fraction(30)])
 def test_scalar_discrete_gaussian(variance):
     coins = SeededCoins(f"gaussian {variance}")

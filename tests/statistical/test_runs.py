@@ -28,6 +28,7 @@ def fits(draws, runs):
     return stats.chi2.sf(statistic, len(table) - 1) > ALPHA
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", ["geometric", "logarithmic", "-1/2", 3, "poisson"])
 def test_numbers_of_runs(law):
     runs, coins = random_runs(law, 5), SeededCoins(f"runs {law}")

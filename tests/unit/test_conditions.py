@@ -146,6 +146,7 @@ def engines():
     return tables()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["duckdb", "polars"])
 def test_engines_keep_the_rows_that_python_keeps(engines, engine):
     table = engines[engine]
@@ -156,6 +157,7 @@ def test_engines_keep_the_rows_that_python_keeps(engines, engine):
         assert sorted(kept) == wanted, given
 
 
+@pytest.mark.slow
 def test_and_or_and_not_agree_with_three_valued_logic(engines):
     """Against DuckDB's own WHERE, which keeps a row only where the whole is true."""
     table, seen = engines["duckdb"], set()

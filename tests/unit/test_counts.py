@@ -118,6 +118,7 @@ def test_weights_get_noise_for_their_bound():
     assert told(privmax.select(frame, counts=EXACT, **columns, **PRICE)) == {"tea": 1200}
 
 
+@pytest.mark.slow
 def test_counts_of_a_table_also_below_the_window():
     frame = pd.DataFrame({"what": ["tea"] * 60 + ["milk"] * 30, "who": [*range(60), *range(30)]})
     options = {"item": "what", "user": "who", "counts": EXACT}

@@ -64,6 +64,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(VALUES)
 @settings(deadline=None)
 def test_every_value_comes_back_as_what_it_was(value):

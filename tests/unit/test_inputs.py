@@ -119,6 +119,7 @@ def write_all(folder: Path) -> dict[str, dict[str, str]]:
     return {name: {} for name in files} | {name: {"table": one} for name, one in tables.items()}
 
 
+@pytest.mark.slow
 def test_the_same_rows_give_the_same_answer(folder):
     everything = write_all(folder)
     for where in (None, "country = 'DE' and n >= 100 and not (n between 150 and 160)"):
@@ -221,6 +222,7 @@ def test_no_line_of_json_decides_which_columns_there_are(folder, first):
     assert privmax.select("b?.jsonl", **COUNTING, **PRICE).items == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("packed", ["gz", "zst"])
 def test_a_compressed_file_that_is_cut_short_is_not_counted(folder, packed):
     """DuckDB counts the first half of a gzip file that lost its end."""

@@ -198,6 +198,7 @@ def test_words_in_a_file_are_missing_only_where_they_say_so(frame, counts, tmp_p
             read(path, missing="null", **WIDE)
 
 
+@pytest.mark.slow
 def test_wide_and_long_files_are_parsed_alike(tmp_path):
     """One by DuckDB, the other here."""
     pandas = pytest.importorskip("pandas")

@@ -204,6 +204,7 @@ def test_a_terminal_is_not_told_how_many_runs_there_are(capsys):
     assert not any(letter.isdigit() for letter in told)
 
 
+@pytest.mark.slow
 def test_processes_have_coins_of_their_own():
     """The learner must be one that another process can import, so none of this file."""
     learner = PrivateERM(Stumps(low=0, high=2000, cells=2), labels=[0, 1])
@@ -306,6 +307,7 @@ def test_candidates_are_drawn_evenly():
 # Models as JSON
 
 
+@pytest.mark.slow
 def test_models_are_written_and_read():
     from sklearn.multiclass import OneVsRestClassifier
     from sklearn.naive_bayes import GaussianNB

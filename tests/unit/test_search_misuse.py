@@ -272,6 +272,7 @@ def test_a_row_that_the_learner_refuses_is_met_before_the_charge_and_is_no_faile
     assert not hasattr(made, "release_")
 
 
+@pytest.mark.slow
 def test_an_additive_model_is_written_and_its_rows_are_met_before_the_charge():
     schema = Schema(b=Number(0, 400, cells=4), a=Number(0, 1, cells=2))  # not in sorted order
     rows = np.column_stack([X[:, 0], np.zeros(len(X))])

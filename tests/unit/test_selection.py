@@ -77,6 +77,7 @@ def test_what_runs(
     assert found(run.stdout.str()) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "expected"), [("-n 1 -k test", {"quick"}), ("--all -n 1", EVERY)]
 )

@@ -859,6 +859,7 @@ def counted(frame, **options):
     }
 
 
+@pytest.mark.slow
 def test_the_type_of_an_item_in_pandas_does_not_follow_from_other_rows():
     """One person's 2.5, null, text or longer decimal would give the whole column another type."""
     for others in ([], [2.5], [None], ["text"], [Decimal("2.50")], [b"bytes"]):

@@ -216,6 +216,7 @@ class TestScores:
         rows, y = np.where(X > 1, np.nan, X), Y % 2
         assert_answers(TREES.score(rows, y, shape), scores(TREES, rows, y, shape))
 
+    @pytest.mark.slow
     def test_the_order_of_memory_does_not_matter(self):
         shape = Shape(3, 3)
         truth = scores(TREES, X, Y, shape)
@@ -233,6 +234,7 @@ class TestScores:
         """32-bit floats count ones exactly up to 2^24, and a block holds fewer rows."""
         assert max(trees_module._ROWS, trees_module._ENTRIES) < 1 << 24
 
+    @pytest.mark.slow
     def test_memory_does_not_grow_with_the_rows(self):
         """X would be 400 MB; as a copy of one row it takes nothing, unless it is copied as a
         whole.
@@ -247,6 +249,7 @@ class TestScores:
             tracemalloc.stop()
         assert scored.maximum() == len(rows)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("dense", [0, 3, 1 << 10])
     def test_both_ways_to_add(self, monkeypatch, dense):
         monkeypatch.setattr(trees_module, "_DENSE", dense)

@@ -140,6 +140,7 @@ def test_every_door_takes_the_same_spellings(door):
                 DOORS[door](wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("plans_made_once")
 @pytest.mark.parametrize("door", ["select", "law", "auto", "compare", "audit", "report"])
 def test_every_door_knows_an_open_universe(door):
