@@ -106,7 +106,7 @@ def test_what_was_perhaps_meant_is_told(value, says):
         probability("delta", value)
 
 
-@pytest.mark.parametrize("span", [np.timedelta64(5, "s"), np.timedelta64("NaT")])
+@pytest.mark.parametrize("span", [np.timedelta64(5, "s"), np.timedelta64("NaT", "s")])
 def test_a_span_of_time_is_no_number_though_numpy_says_so(span):
     with pytest.raises(ParameterError, match=r"epsilon=.*it must be a finite number"):
         exact("epsilon", span)
