@@ -93,8 +93,10 @@ def open_rows(
     running = {SPOT: ibis.literal(0, "int32"), RESIDUAL: ibis.literal(0, "int16")}
     told = table.select(**keys, **running)
     kept = engine.keep(told, held)
-    kind = EngineRows if kept is told else RunningRows  # an expression cannot be updated
-    return kind(engine, kept, bundles, held)
+    if kept is told:  # an expression, which cannot be updated
+        return EngineRows(engine, kept, bundles, held)
+    engine.end_reading()
+    return RunningRows(engine, kept, bundles, held)
 
 
 @dataclass(frozen=True)

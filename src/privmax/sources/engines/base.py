@@ -76,6 +76,9 @@ class Engine:
         """
         _reserve(self.connection, held)
 
+    def end_reading(self) -> None:
+        """Say that from here on only tables of our own are read."""
+
     def declare(self, table: Any) -> Any:
         """The table with types of columns that follow from no row of it."""
         return table
