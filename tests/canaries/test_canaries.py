@@ -87,6 +87,7 @@ def test_marks_are_unlike_each_other():
 # What runs show is what they should
 
 
+@pytest.mark.slow
 def test_what_was_released_is_left_out_and_nothing_else(hunt):
     """The winner is no finding; its score is one, wherever it is planted."""
     ended, verdict = hunt.run(Run("functions", "select scores", faults.SUCCESS), keep=True)

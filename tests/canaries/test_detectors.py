@@ -27,6 +27,7 @@ ELSEWHERE = {
 SLOW = {"figures": pytest.mark.slow}  # it loads matplotlib
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "place", [pytest.param(place, marks=SLOW.get(place, ())) for place in PLANTED]
 )

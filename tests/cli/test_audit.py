@@ -181,6 +181,7 @@ OPTIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_every_mechanism_can_be_audited_and_holds(name):
     small = ("--candidates", 2, "--highest", 2)

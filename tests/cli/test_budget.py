@@ -482,6 +482,7 @@ def test_a_name_that_is_a_url_is_shown_without_its_password(used):
     assert SECRET not in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", JSON)
 def test_the_help_names_every_field_of_the_json(used, command):
     where = "new.db" if command == "create" else used
@@ -492,6 +493,7 @@ def test_the_help_names_every_field_of_the_json(used, command):
     assert {field for field in fields if f'"{field}"' not in told} == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["show", "history"])
 def test_a_picture_is_drawn_beside_the_table(used, command):
     plain = done(command, used, "--name", "sales")
@@ -649,6 +651,7 @@ def test_a_narrow_history_has_all_that_a_wide_one_has(in_terminal):
     assert "spent epsilon" not in narrow
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("command", ["show", "list"])
 def test_what_is_shown_fits_eighty_columns(command, name, in_terminal):

@@ -173,6 +173,7 @@ def test_a_single_winner_is_compared_as_before():
     assert all("misses" not in one for one in found["rows"])
 
 
+@pytest.mark.slow
 def test_the_picture_and_the_page_of_a_list(folder):
     table = run(*LIST, *SETS).stdout
     done = run(*LIST, *SETS, "--plot", "k.svg", "--report", "page.html")

@@ -79,6 +79,7 @@ def test_an_empty_variable_is_not_set():
     assert spent() == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "environment", "told"),
     [

@@ -54,6 +54,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_select_reads_every_door(folder):
     for data in (["a.jsonl"], ["logs/*.jsonl"], ["a.csv"], ["shop.db", "--table", "searches"]):
         assert answer("select", *data, *QUERY)["item"] == "boots"
@@ -278,6 +279,7 @@ def test_files_of_public_facts_end(folder):
         assert "Give a file that privmax learn --save wrote." in run.stderr
 
 
+@pytest.mark.slow
 def test_one_basket_does_not_stall_a_release(folder):
     """All itemsets of a basket of many items: more than can be listed, said before any charge."""
     baskets = folder / "b.dat"

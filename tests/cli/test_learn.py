@@ -230,6 +230,7 @@ def test_every_form_of_data_gives_the_same_rule(form, tmp_path, file):
     assert answer(privmax("-" if form == "stdin" else path, *ASKED, stdin=text)) == ANSWER
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 @pytest.mark.parametrize(
     ("column", "labels", "told"),

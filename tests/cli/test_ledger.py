@@ -285,6 +285,7 @@ def test_what_does_not_fit_is_refused_before_the_data_is_looked_at(command, file
     assert spent(file) == Privacy(0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", ["csv", "stdin", "folder", "parquet", "database", "itemsets", "itemsets of a table"]
 )
@@ -312,6 +313,7 @@ def test_a_recorded_answer_is_given_without_the_data(kind, file, tmp_path, monke
     assert spent(file) == Privacy(1, "1e-6")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -805,6 +807,7 @@ WRONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", WRONG)
 def test_with_a_strict_ledger_what_is_wrong_with_a_file_is_no_answer(
     case, counts, file, strict, tmp_path, monkeypatch
@@ -855,6 +858,7 @@ def test_learning_with_a_strict_ledger_needs_the_names_of_columns(strict, tmp_pa
 # Warnings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_json", [(), ("--json",)])
 def test_warnings_are_lines_on_standard_error_each_once(tmp_path, as_json):
     path = tmp_path / "rows.tsv"

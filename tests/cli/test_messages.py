@@ -95,6 +95,7 @@ def test_every_command_is_walked():
     assert len(list(walk())) > 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("line", "option"), list(walk()))
 def test_no_error_is_spelled_as_python_does(line, option):
     words = shlex.split(line)

@@ -242,6 +242,7 @@ def spent():
         return ledger.spent.epsilon
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("output", "told"),
     [

@@ -70,6 +70,7 @@ def test_every_command_is_of_a_class_that_refuses_repetition(words):
     assert isinstance(COMMANDS[words], Command | Group)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("words", "option"), OPTIONS)
 def test_an_option_that_is_given_twice_is_a_usage_error(words, option):
     spellings = [*option.opts, *option.secondary_opts]

@@ -92,6 +92,7 @@ def test_every_command_that_has_the_option_is_tried_here():
     assert having == set(COMMANDS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_page_is_written_and_its_place_is_told(name, tmp_path):
     path = tmp_path / "report.html"
@@ -258,6 +259,7 @@ def test_the_page_of_a_repeated_request_does_not_call_its_answer_that_of_another
     assert "other.csv" not in set(re.split(r"[^\w.]+", said))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.parametrize(
     ("place", "why"),

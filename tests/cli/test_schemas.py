@@ -134,6 +134,7 @@ def test_every_command_with_json_has_a_schema_and_none_is_left_over():
     assert set(RUNS) == set(schemas.names())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", schemas.names())
 def test_a_schema_is_one_and_describes_every_field(name):
     schema = schemas.schema(name)

@@ -56,11 +56,13 @@ def test_the_program_itself_loads_no_command(arguments):
     assert not found & {*HEAVY, "flint", "sqlite3"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_loads_nothing_heavy(name):
     assert not loaded(name, "--help") & HEAVY
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", ["privmax ", "privmax select --mech", "privmax select sam"])
 def test_completion_loads_nothing_heavy(words):
     place = str(words.count(" "))
@@ -82,6 +84,7 @@ def test_a_file_that_duckdb_counts_needs_no_pandas(tmp_path):
     assert not found & {"pandas", "numba", "matplotlib"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", ["2", "2-4"])
 def test_ten_thousand_baskets_need_no_numba(tmp_path, size):
     file = tmp_path / "baskets.dat"

@@ -228,6 +228,7 @@ def test_the_best_k_keys_are_printed_one_a_line(tmp_path):
     assert run.stdout.splitlines()[:2] == ["item       x, 1", "           y, 2"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
@@ -262,6 +263,7 @@ def test_a_table_of_a_schema_in_a_database_that_others_read(databases, tmp_path)
         )
 
 
+@pytest.mark.slow
 def test_a_csv_file_of_scores_loads_no_engine(tmp_path):
     path = tmp_path / "counts.csv"
     path.write_text("item,score\na,90000\nb,1\n", encoding="utf-8")
@@ -290,6 +292,7 @@ def test_a_missing_extra_is_named(parquet, databases, monkeypatch):
         assert package in run.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -91,6 +91,7 @@ def test_a_theorem_is_found_however_it_is_written(project):
 needs_coq = pytest.mark.skipif(shutil.which("coqc") is None, reason="Coq is not installed")
 
 
+@pytest.mark.slow
 @needs_coq
 def test_the_small_project_passes(project, capsys):
     assert formal.main(["--update"]) == 0
@@ -104,6 +105,7 @@ def test_the_small_project_passes(project, capsys):
 SAME = "double n = n + n"
 
 
+@pytest.mark.slow
 @needs_coq
 @pytest.mark.parametrize(
     ("changes", "shown"),

@@ -48,6 +48,7 @@ def test_most_proofs_have_formulas() -> None:
     assert sum(counted.values()) > 3000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_formula_can_be_read(page: Path, caplog: pytest.LogCaptureFixture) -> None:
     for latex, display in found(page):
@@ -70,6 +71,7 @@ def test_no_formula_of_a_proof_is_plain_text(page: Path) -> None:
     assert not re.findall(r"\n\n {4}\S.*", page.read_text("utf-8")), "a formula as a block of code"
 
 
+@pytest.mark.slow
 def test_signs_of_formulas_are_in_the_font() -> None:
     has = set(TTFont(BytesIO(formulas.font())).getBestCmap())
     for page in PAGES:

@@ -243,6 +243,7 @@ def test_the_papers_crossover_is_about_where_the_docs_say():
     assert wins == [False, True]
 
 
+@pytest.mark.slow
 def test_the_nested_mechanisms_crossovers_are_about_where_the_docs_say():
     nested, flip = NestedMargin(**PRICE), PermuteAndFlip(**PURE)
     assert crossover(flip, nested) == pytest.approx(2e8, rel=0.2)

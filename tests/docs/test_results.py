@@ -166,6 +166,7 @@ def importers(folder, of):
     }
 
 
+@pytest.mark.slow
 def test_tests_import_nothing_from_benchmarks_nor_the_other_way_round():
     assert importers("tests", {"benchmarks"}) == {}
     ours = {file.stem for file in (ROOT / "tests").rglob("*.py")} - {"__init__"}
@@ -200,6 +201,7 @@ NEAR = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("contender", NEAR)
 def test_leads_of_the_paper(contender):
     seen = 0

@@ -13,6 +13,8 @@ from privmax.accounting import Program
 from privmax.composition import epsilon_of_rho
 from privmax.errors import ParameterError
 
+pytestmark = pytest.mark.slow
+
 MILLIONTH = Fraction(1, 10**6)
 
 

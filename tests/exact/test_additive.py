@@ -30,6 +30,8 @@ from privmax.mechanisms.exponential import Exponential
 from privmax.sources.memory import MemorySource
 from privmax.testing import walk
 
+pytestmark = pytest.mark.slow
+
 LAYOUT = Layout((2, 2), (False, False), (None, None))
 PARTS = LAYOUT.singles()
 EXAMPLES = list(product((0, 1), (0, 1), (False, True)))

@@ -86,6 +86,7 @@ UNDERSTATED = [
 """Mechanisms with a claim below what they need: by a tenth, or by more where they are not tight."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "universe", "claim"), UNDERSTATED, ids=repr)
 def test_an_understated_cost_is_found(mechanism, universe, claim):
     highest = None if claim.delta else 4
@@ -145,6 +146,7 @@ def test_a_search_of_every_mechanism_is_stored():
     assert not any(row["broken"] for row in ROWS.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", names(ROWS))
 def test_a_stored_worst_pair_is_as_bad_as_it_says(name):
     """And it breaks a claim that is a tenth below what it needs."""

@@ -220,6 +220,7 @@ def test_a_violation_comes_before_a_larger_delta_in_doubt():
     assert found.delta == pytest.approx(0.1, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_the_bounds_of_every_mechanism_hold_its_delta(name):
     options = {

@@ -46,6 +46,7 @@ OPEN = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [*CLOSED, *OPEN], ids=repr)
 def test_random_profiles_stay_within_the_price(mechanism):
     where = "open" if mechanism in OPEN else "closed"

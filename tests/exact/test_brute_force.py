@@ -15,6 +15,8 @@ import pytest
 import privmax
 from privmax.mechanisms.registry import MECHANISMS, build
 
+pytestmark = pytest.mark.slow
+
 
 def sibling(name):
     """A file beside this one, which is no test."""

@@ -671,6 +671,7 @@ def plan(names: list[str], universe: int | str = 1000) -> privmax.Plan:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_it_brings_all_that_a_mechanism_needs(name):
     assert not missing(name, MECHANISMS[name], CASES.get(name))
@@ -812,6 +813,7 @@ def test_a_draw_lands_on_a_block_of_the_law(mechanism, profile):
             assert 0 <= outcome.index < counts[outcome.score, outcome.below]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "profile"),
     [case for case in ON_PROFILES if not isinstance(case.values[0], Choosing)],

@@ -125,6 +125,7 @@ def test_laplace_counts_keep_their_price(k, growth, sensitivity, neighbors, epsi
     assert worst(less, k, growth, sensitivity, neighbors) > 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "growth", "sensitivity", "neighbors"), CASES)
 @pytest.mark.parametrize(("epsilon", "delta"), [("0.5", "0.05"), ("1", "0.01"), ("4", "0.001")])
 def test_gaussian_counts_keep_their_price_and_hardly_less(
@@ -280,6 +281,7 @@ def test_tails_of_wide_noise_are_those_of_the_integral(power):
         assert area < total < area + arb(-8).exp()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variance", [Fraction(1, 9), Fraction(1), Fraction(5)])
 def test_walk_of_discrete_gaussian_noise(variance):
     """One round on every script of coins, to a depth: the law lies in the bracket, and a wrong one

@@ -43,6 +43,8 @@ from privmax.noise import balls
 from privmax.noise.balls import precision
 from privmax.privacy import swing
 
+pytestmark = pytest.mark.slow
+
 _spec = importlib.util.spec_from_file_location(
     "formal_laws", Path(__file__).with_name("formal_laws.py")
 )

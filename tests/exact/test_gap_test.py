@@ -20,6 +20,8 @@ from privmax.noise.coins import SYSTEM
 from privmax.privacy import ADD_REMOVE, REPLACE, swing
 from privmax.testing import walk
 
+pytestmark = pytest.mark.slow
+
 WINNERS = [(lead, 0, 0) for lead in range(0, 22, 3)]
 """One candidate ahead of two others, from not at all to clearly."""
 

@@ -116,6 +116,7 @@ def test_the_papers_mechanism_keeps_the_price():
     assert worst(LargeMargin(epsilon=1, delta=DELTA), cases) <= float(DELTA) + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("longest", [2, 3])
 def test_a_bound_on_baskets_keeps_the_price(longest):
     """Baskets of `longest` items touch as many pairs as `growth` says."""

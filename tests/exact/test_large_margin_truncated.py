@@ -26,6 +26,8 @@ from privmax.noise.coins import SYSTEM
 from privmax.privacy import ADD_REMOVE, REPLACE
 from privmax.testing import walk
 
+pytestmark = pytest.mark.slow
+
 both_relations = pytest.mark.parametrize("neighbors", [ADD_REMOVE, REPLACE])
 
 

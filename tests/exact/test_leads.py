@@ -13,6 +13,8 @@ import pytest
 from privmax import DYADIC, FEW, Exponential, LargeMargin, PermuteAndFlip, Profile, SharpMargin
 from privmax.privacy import ADD_REMOVE, REPLACE
 
+pytestmark = pytest.mark.slow
+
 PAPER = LargeMargin(epsilon=1, delta="1e-6")
 NEAR = (1, 10, 1000)
 UNIVERSES = (10**3, 10**6, 10**12, 2**100)

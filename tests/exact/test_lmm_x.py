@@ -22,6 +22,8 @@ sys.path.append(str(Path(__file__).parent))
 
 from lmm_x import SPLIT, LmmX
 
+pytestmark = pytest.mark.slow
+
 LMM_X = LmmX()
 
 

@@ -31,6 +31,8 @@ from privmax.planning.theory import (
 )
 from privmax.privacy import ADD_REMOVE, REPLACE, swing
 
+pytestmark = pytest.mark.slow
+
 NEIGHBORS = [ADD_REMOVE, REPLACE]
 
 

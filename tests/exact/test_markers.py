@@ -214,6 +214,7 @@ EPSILON = 8
 """So large that a few people are enough to use nearly all of it."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MAKERS)
 @pytest.mark.parametrize("groups", [Groups(2, 2), Groups(3, 1)], ids=str)
 def test_one_person_keeps_the_cost(name, groups):
@@ -263,6 +264,7 @@ class Leaping(Distance):
         return found + 2 * (found > 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("score", "groups"),
     [

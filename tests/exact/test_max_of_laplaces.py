@@ -25,6 +25,7 @@ def refused(mechanism, **options):
     return found.delta > found.error + 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", BOTH, ids=repr)
 def test_random_profiles_stay_within_its_price(mechanism):
     assert privmax.audit(mechanism, candidates=4, highest=30, trials=10, coins=SeededCoins(1)).holds
@@ -36,6 +37,7 @@ def test_fifteen_scales_down_it_costs_nearly_all_of_its_price(mechanism, depth):
     assert 0.9 < found.tightness < 1
 
 
+@pytest.mark.slow
 def test_mutant_noise_of_scale_one_over_epsilon_under_replace():
     assert refused(MaxOfLaplaces(epsilon=1), neighbors=REPLACE)
     assert privmax.audit(MaxOfLaplaces(epsilon=1, neighbors=REPLACE)).holds
@@ -44,11 +46,13 @@ def test_mutant_noise_of_scale_one_over_epsilon_under_replace():
     ).holds  # what it does cost
 
 
+@pytest.mark.slow
 def test_mutant_noise_scaled_by_epsilon_instead_of_its_inverse():
     assert refused(MaxOfLaplaces(epsilon=2), claim=Privacy(Fraction(1, 2)))
     assert privmax.audit(MaxOfLaplaces(epsilon=Fraction(1, 2)), claim=Privacy(Fraction(1, 2))).holds
 
 
+@pytest.mark.slow
 def test_mutant_sensitivity_left_out_of_the_scale():
     class Unscaled(MaxOfLaplaces):
         def joint(self, profile):

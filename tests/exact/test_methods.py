@@ -43,6 +43,8 @@ from privmax.noise.race import LAPLACE, race_law
 from privmax.privacy import Privacy
 from privmax.testing import SeededCoins, walk
 
+pytestmark = pytest.mark.slow
+
 ITEMS = 5
 EPSILON = Fraction(1)
 

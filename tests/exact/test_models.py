@@ -21,6 +21,8 @@ from privmax.learning.scoring import Accuracy, Clipped
 from privmax.profile import Profile
 from privmax.testing import walk
 
+pytestmark = pytest.mark.slow
+
 DELTA = "0.05"
 EXAMPLES = list(product((0, 1, 2), (0, 1)))
 MODELS = [lambda x: x > 0, lambda x: x > 1, lambda x: x >= 0, lambda x: x < 0]

@@ -45,6 +45,7 @@ def test_other_prices_and_wide_gaps_hold_too(neighbors, epsilon):
     assert privmax.audit(mechanism, universe="open", scores=starts).holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", RELATIONS)
 def test_growth_coarse_scores_and_random_profiles_stay_within_the_price(neighbors):
     bounded = NestedMargin(epsilon=1, delta="0.01", ranks=(1, 3), neighbors=neighbors, growth=1)
@@ -190,6 +191,7 @@ def needed_delta(mechanism, *groups):
     return divergence(here, there, mechanism.epsilon)
 
 
+@pytest.mark.slow
 def test_mutant_that_gives_every_rank_all_of_delta():
     """The best slips out of the first rank and, in the same step, others out of the last."""
     options = {"universe": "open", "scores": [(2, 1, 1, 1, 1, 1, 1)]}

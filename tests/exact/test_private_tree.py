@@ -72,6 +72,7 @@ def law(data, chooser):
     return [exact.of(int(score)) for score in found]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", ["add-remove", "replace"])
 def test_a_tree_of_one_split_costs_what_it_says(relation):
     """A split, and the counts of its leaves: where rows are exchanged, both change twice."""
@@ -83,6 +84,7 @@ def test_a_tree_of_one_split_costs_what_it_says(relation):
     assert loss + times * level <= 2 + 1e-9
 
 
+@pytest.mark.slow
 def test_mutant_a_level_of_replacing_that_costs_as_much_as_one_of_adding():
     terms = TreeSplits(epsilon=2, depth=1)
     loss = worst_loss(Exponential(epsilon=terms.level), "replace") + 2 * float(terms.level)

@@ -304,6 +304,7 @@ class _Rejected(ExponentialNoise):
         return (-y).log1p() if y > self.cut() else arb(0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mutant", "honest"), [(_OneSided(), LAPLACE), (_Rejected(HALF.cut), HALF)]
 )

@@ -25,6 +25,8 @@ from privmax.repetition import (
 )
 from privmax.testing import walk
 
+pytestmark = pytest.mark.slow
+
 MILLIONTH = Fraction(1, 10**6)
 LAWS = ["geometric", "logarithmic", "-1/2", 3, "poisson"]
 SLACK = 1e-12

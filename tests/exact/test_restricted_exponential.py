@@ -33,6 +33,7 @@ def worst(mechanism, scores):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
 @pytest.mark.parametrize("near", [1, 2, 3])
 def test_with_its_margin_it_is_private_in_both_directions(neighbors, near):

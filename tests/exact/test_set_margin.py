@@ -31,6 +31,8 @@ from privmax.noise.coins import SYSTEM
 from privmax.privacy import ADD_REMOVE, REPLACE, swing
 from privmax.testing import SeededCoins, walk
 
+pytestmark = pytest.mark.slow
+
 
 def sibling(name):
     """A file beside this one, which is no test."""

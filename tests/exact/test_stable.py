@@ -143,6 +143,7 @@ def moved(spread):
     return found
 
 
+@pytest.mark.slow
 def test_one_row_moves_one_vote():
     assert moved(one_block) == 1
     assert moved(two_blocks) == 2

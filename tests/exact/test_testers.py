@@ -233,6 +233,7 @@ def test_every_mechanism_of_the_registry_is_a_subject():
     assert list(OURS) == list(MECHANISMS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["exponential", "gap-test", "limited-domain"])
 def test_ours_pass(name):
     few = replace(OURS[name], pairs=OURS[name].pairs[::5])

@@ -59,6 +59,7 @@ def refused(mechanism, **options):
     return found.delta > 1.05 * float(found.claim.delta) + found.error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [*CLOSED, *OPEN], ids=repr)
 def test_whole_lists_stay_within_the_price_in_a_closed_universe(mechanism):
     assert privmax.audit(mechanism, candidates=3, highest=3).holds

@@ -89,6 +89,7 @@ def test_jump_stops_at_its_limit():
     agree(lambda coins: samplers.jump(lambda: ball(Fraction(1, 2)), coins, limit=3), law, 20, 1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(2), Fraction(7, 2)])
 def test_discrete_laplace(scale):
     agree(lambda coins: samplers.discrete_laplace(scale, coins), laplace_law(scale, 200), 15, 0.01)
@@ -164,6 +165,7 @@ def test_bulk_discrete_gaussian(variance):
 OPEN = Profile([(3, 1), (2, 2)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism", [Exponential(epsilon="0.5"), PermuteAndFlip(epsilon="0.5")], ids=repr
 )

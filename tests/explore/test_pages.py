@@ -85,10 +85,12 @@ def test_all_mechanisms_of_a_plan_are_on_the_page(client, monkeypatch):
     assert slow_mechanisms(5, False) == ["permute-and-flip"]
 
 
+@pytest.mark.slow
 def test_what_is_still_computed_is_called_as_in_the_table(client):
     assert "Computing LargeMargin, LargeMarginTruncated …" in client.get("/plan").text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", PLANS)
 def test_the_link_restores_the_state(client, given):
     page = client.get("/plan", params=given).text
@@ -205,6 +207,7 @@ def test_sent_twice_it_is_charged_once(client, send, explorer):
     assert "Spend it" not in page
 
 
+@pytest.mark.slow
 def test_sent_at_once_from_many_tabs_it_is_charged_once(client, send, explorer):
     with ThreadPoolExecutor(8) as tabs:
         sent = list(tabs.map(lambda _: send("/ask/release", request="one", **QUESTION), range(8)))
@@ -261,6 +264,7 @@ ASKED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", ASKED)
 def test_a_charge_without_an_answer_can_be_recovered(client, send, explorer, asked):
     explorer.ledger.open_account("ada", Privacy(1, "1e-5"))

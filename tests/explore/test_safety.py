@@ -51,6 +51,7 @@ def test_the_page_has_a_test_for_every_threat():
 # Other pages in the same browser
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "origin",
     ["https://evil.example", f"http://127.0.0.1:{PORT + 1}", f"https://127.0.0.1:{PORT}", "null",
@@ -93,6 +94,7 @@ def test_a_link_from_elsewhere_may_be_followed(client):
     assert client.get("/plan", headers=about).status_code == 200
 
 
+@pytest.mark.slow
 def test_nothing_changes_by_reading(client, explorer):
     before = sum(1 for _ in explorer.ledger.history())
     for path, _, method in ROUTES:
@@ -332,6 +334,7 @@ def quoted(label: str) -> str:
     return '"' + label.replace('"', '""') + '"'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "field", ["epsilon", "k", "universe", "where", "dataset", "items", "counts"]
 )

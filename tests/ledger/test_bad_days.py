@@ -93,6 +93,7 @@ def judged(scene):
     return scene.judge(Trial("none", SQLITE, 1)).lost
 
 
+@pytest.mark.slow
 def test_a_ledger_as_it_should_be_has_lost_nothing(scene):
     assert judged(scene) == []
 
@@ -150,6 +151,7 @@ def test_a_request_charged_twice_is_seen(scene):
     assert list(differences([*history, history[1]], [])) == ["a request charged 2 times"]
 
 
+@pytest.mark.slow
 def test_workers_that_tell_what_they_drew_are_seen(monkeypatch, yard):
     run = yard.nursery.run
     monkeypatch.setattr(

@@ -78,6 +78,7 @@ def test_a_reservation_is_worth_nothing_before_the_commit(ledger, use):
     use(one)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", range(12))
 def test_what_does_not_fit_refuses_all(ledger, place):
     large = Price(Privacy("0.95"))

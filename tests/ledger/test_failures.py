@@ -136,6 +136,7 @@ STEPS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "error", [ValueError, EngineError, MemoryError, RecursionError, UnicodeEncodeError]
 )

@@ -102,6 +102,7 @@ def test_nor_is_one_below_a_right_event(file):
         assert [fault.seq for fault in ledger.verify()] == [2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["basic", "zcdp", "pld"])
 def test_the_file_itself_refuses_it(file, rule):
     Ledger.create(file, budget=BUDGET, rule=rule).close()

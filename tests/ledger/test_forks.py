@@ -206,6 +206,7 @@ else:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("use", ["use", "leave"])
 def test_a_child_neither_uses_nor_closes_what_its_parent_has_open(file, use):
     run = subprocess.run(

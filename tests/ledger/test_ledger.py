@@ -618,6 +618,7 @@ def filled(file):
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
     [
@@ -642,6 +643,7 @@ def test_the_database_itself_refuses_to_change_what_is_written(file, statement):
         assert ledger.verify() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "column", ["kind", "moment", "who", "request", "account", "body", "totals", "hash"]
 )
@@ -659,6 +661,7 @@ def test_verify_finds_a_changed_row(file, seq, column):
         assert {fault.seq for fault in found} <= {seq, seq + 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seq", range(1, 9))
 def test_verify_finds_a_deleted_event(file, seq):
     with filled(file) as ledger:
@@ -747,6 +750,7 @@ CHEAP = canonical(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "seq", "told"),
     [
@@ -913,6 +917,7 @@ def test_a_ledger_whose_last_number_is_none_is_refused(file):
                 use()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["kind", "who", "request", "account", "body", "totals", "hash"])
 def test_verify_names_an_event_whose_text_is_none(file, column):
     with filled(file) as ledger:
@@ -1011,6 +1016,7 @@ def pending(file):
         yield ledger, ledger.charge(TENTH, WHAT, request="a", account="ann")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "event",
     [
@@ -1149,6 +1155,7 @@ def repeated(ledger):
     ledger.charge(TENTH, WHAT, request="a", account="ann")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seq", "column", "value", "use"),
     [
@@ -1176,6 +1183,7 @@ def test_a_damaged_row_is_named(file, seq, column, value, use):
         assert ledger.verify()[0].seq == seq
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", ["{}", '{"delta":"0","epsilon":"1/0","slack":"0","tally":"0"}'])
 def test_sums_that_cannot_be_read_are_named(file, state):
     with Ledger.create(file, "sales", budget=Privacy(1, "1e-5"), rule="zcdp") as ledger:

@@ -325,6 +325,7 @@ FORKING = Process(("a",), forks=("b", "c"))
 WRITERS = Process(("a", "b")), Process(("a", "c"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "processes", [(FORKING,), WRITERS, (Process(("a",), forks=("b",)), Process(("a", "c")))]
 )
@@ -348,6 +349,7 @@ def test_it_is_the_inherited_lock_that_loses_it():
     assert walk(design, FORKING)[1] == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("part", "processes", "told"),
     [

@@ -128,6 +128,7 @@ def forged(ledger, price_relation, total_relation):
     return [*rows, seal(rows[-1].hash, ledger.name, row)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("price", "total", "told"),
     [
@@ -176,6 +177,7 @@ def test_an_event_without_a_relation_is_found(ledger):
 # A repeated request that differs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "price", "told"),
     [

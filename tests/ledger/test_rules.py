@@ -211,6 +211,7 @@ def test_numbers_of_thousands_of_digits_are_refused():
 # Distributions
 
 
+@pytest.mark.slow
 def test_distributions_are_tighter_than_concentration():
     prices = times(40, "1/10")
     assert (

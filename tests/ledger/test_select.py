@@ -185,6 +185,7 @@ OTHER_LABELS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("other", OTHER_LABELS.values(), ids=OTHER_LABELS)
 @pytest.mark.parametrize("turned", [False, True])
 def test_other_labels_of_a_universe_are_another_request(ledger, other, turned):
@@ -436,6 +437,7 @@ AFTER_THE_CHARGE = {
 """What cannot depend on what was drawn; test_failures.py has what may."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", AFTER_THE_CHARGE)
 def test_a_stop_between_charge_and_record_leaves_the_charge_and_a_retry_gives_one_answer(
     ledger, file, monkeypatch, step
@@ -608,6 +610,7 @@ BAD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_costs_nothing(ledger, case):
     options, error = BAD[case]

@@ -100,6 +100,7 @@ ORACLES = {
 """Errors that tell something of single rows, to whoever may ask at will."""
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:No answer")
 @pytest.mark.parametrize("oracle", ORACLES)
 def test_what_is_wrong_with_the_data_is_charged_and_told_as_no_answer(strict, oracle):
@@ -120,6 +121,7 @@ def test_what_is_wrong_with_the_data_is_charged_and_told_as_no_answer(strict, or
     }  # and no mark of any failure
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("oracle", ORACLES)
 def test_without_it_the_same_is_an_error_and_costs_nothing(lenient, oracle):
     with pytest.raises((DataError, ParameterError, ValueError)):

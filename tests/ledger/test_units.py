@@ -24,6 +24,7 @@ def ledger(request, tmp_path):
         yield made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "other"), [("user", "row"), ("row", "user"), ("basket", "user")])
 def test_the_first_charge_fixes_the_unit(ledger, first, other):
     assert ledger.unit is None
@@ -118,6 +119,7 @@ def forged(ledger, price_unit, total_unit):
     return [*rows, seal(rows[-1].hash, ledger.name, row)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("price", "total", "told"),
     [

@@ -15,6 +15,8 @@ import privmax
 from privmax import Exponential, LargeMargin, PermuteAndFlip, SharpMargin
 from privmax.testing import SeededCoins
 
+pytestmark = pytest.mark.slow
+
 FRUIT = ("apple", "pear", "fig", "plum", "quince", "medlar", "cherry")
 MECHANISMS = (
     PermuteAndFlip(epsilon="0.5"),

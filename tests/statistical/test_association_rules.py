@@ -14,6 +14,8 @@ from privmax.counts import DiscreteGaussian, DiscreteLaplace
 from privmax.itemsets.rules import RuleCounts, measure_rules, needed_sets
 from privmax.testing import SeededCoins
 
+pytestmark = pytest.mark.slow
+
 ALPHA = 1e-4
 N = 600
 COVERAGE = 0.95

@@ -29,6 +29,8 @@ from assurance.draws import (  # noqa: E402  # programs, no package
     repeat,
 )
 
+pytestmark = pytest.mark.slow
+
 N = 20_000
 QUICK = [case for case in CASES if case.name in ("exponential", "nested-margin", "set-margin")]
 STORED = json.loads((ROOT / "benchmarks/results/assurance-draws.json").read_text(encoding="utf-8"))[

@@ -120,6 +120,7 @@ def test_bulk_discrete_gaussian_of_a_huge_variance(power):
     assert not fits(tenths, law(1.02))
 
 
+@pytest.mark.slow
 def test_the_tails_of_bulk_discrete_gaussian():
     """With tails from 3 on, one draw in ten comes from there."""
     blocks, coins = Blocks(Fraction(9, 4), spread=1), SeededCoins("tails")

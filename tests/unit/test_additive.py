@@ -114,6 +114,7 @@ def test_without_a_delta_it_costs_epsilon_alone():
     assert model.score(FRAME, Y) == 1
 
 
+@pytest.mark.slow
 def test_frames_arrays_and_other_frames_are_the_same_rows():
     numbers = FRAME.assign(work=0.0)
     schema = Schema(
@@ -151,6 +152,7 @@ def test_shape_functions_and_rules_tell_the_tables():
     assert len(model.rules_) <= sum(len(table) for table in model.model_.tables.values())
 
 
+@pytest.mark.slow
 def test_check_estimator_passes_as_far_as_a_schema_allows():
     learner = AnyWidth(epsilon=10, labels=[0, 1], rounds=2, coins=SeededCoins(1))
     results = check_estimator(learner, on_fail=None, on_skip=None)
@@ -220,6 +222,7 @@ def test_wrong_data_is_refused_without_quoting_it():
         gam().predict(FRAME)
 
 
+@pytest.mark.slow
 def test_rows_are_counted_alike_compiled_or_not():
     pytest.importorskip("numba")
     codes, layout = SCHEMA.codes(FRAME), Layout.of(SCHEMA)

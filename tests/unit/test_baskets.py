@@ -309,6 +309,7 @@ class TestFimi:
         assert codes[:count].tolist() == list(map(int, content.split()))
         assert largest == max(map(int, content.split()), default=-1)
 
+    @pytest.mark.slow
     def test_numba_is_not_loaded_for_a_small_file(self, file):
         program = (
             "import sys; from privmax.itemsets.reading.forms import read_baskets; "

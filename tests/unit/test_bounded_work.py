@@ -84,6 +84,7 @@ def test_a_device_that_does_not_end_is_refused(small, reader, piece):
     assert any(part in str(caught.value) for part in told)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", [name for name in READERS if name != "scores"])
 def test_lines_that_do_not_end_are_refused(small, reader):
     read, _, row = READERS[reader]
@@ -93,6 +94,7 @@ def test_lines_that_do_not_end_are_refused(small, reader):
         read(stream)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".gz", ".zst"])
 @pytest.mark.parametrize("reader", READERS)
 def test_a_compressed_file_that_fills_a_memory_is_refused(small, tmp_path, reader, ending):
@@ -219,6 +221,7 @@ class TestTerminals:
         assert seen(to_json({"a": HOSTILE}))
         assert markup.text(HOSTILE + "<") == spell_out(HOSTILE) + "&lt;"
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "arguments",
         [

@@ -255,6 +255,7 @@ def test_the_index_is_the_least_that_does(mechanism, n):
     assert found == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: type(mechanism).__name__)
 def test_the_index_on_a_fine_ladder(mechanism):
     """Sizes so close that every record of the gap asked for, and every rung, decides some of
@@ -323,6 +324,7 @@ def test_a_class_that_all_compete_in_has_a_bound_of_the_class():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: type(mechanism).__name__)
 def test_draws_keep_to_the_excess(mechanism):
     """On samples of independent hypotheses: how often the law of the draw exceeds the bound, and
@@ -424,6 +426,7 @@ TINY = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("patterns", TINY, ids=range(4))
 @pytest.mark.parametrize("failure", ["0.9", "0.3"])
 def test_the_shell_bound_holds_on_every_small_sample(patterns, failure):

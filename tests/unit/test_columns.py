@@ -69,6 +69,7 @@ def assert_reads_as(column, scores):
 # Integers
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("chunk")
 @pytest.mark.parametrize("order", ["<", ">"], ids=["little-endian", "big-endian"])
 @pytest.mark.parametrize("dtype", INTEGER_TYPES)
@@ -127,6 +128,7 @@ def test_integers_beyond_64_bits():
 # Floats
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("chunk")
 @pytest.mark.parametrize(
     "resolution", [Fraction(1, 10), Fraction(1, 3), Fraction(1), Fraction(7, 2), Fraction(1, 2**20)]

@@ -274,6 +274,7 @@ def test_one_label_only_needs_the_others_declared():
         PrivateERM(STUMPS, 1, labels="from y").fit(X, Y * 0)
 
 
+@pytest.mark.slow
 def test_without_scikit_learn_it_says_what_to_install():
     program = (
         "import sys; sys.modules['sklearn'] = None; sys.modules['sklearn.base'] = None\n"

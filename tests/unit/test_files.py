@@ -63,6 +63,7 @@ FORMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     ["counts.csv", "COUNTS.CSV", "counts.csv.gz", "counts.tsv", "counts.tsv.gz", "odd [1]* ?.csv"],

@@ -211,6 +211,7 @@ def test_a_key_that_no_line_has_is_a_column_without_values(folder):
     assert "query" not in str(caught.value)  # keys are data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ['{"other": 1}', '{"query": null, "person": 7}', "{}"])
 def test_no_line_of_json_decides_which_columns_there_are(folder, first):
     """Not even the first, which is somebody's; nor the first of another file of a pattern."""
@@ -307,6 +308,7 @@ class TestPatterns:
         with pytest.raises(DataError, match=r"'2.parquet' has another type \(VARCHAR\)"):
             privmax.select("many", item="item", unit="user", **PRICE)
 
+    @pytest.mark.slow
     def test_values_in_names_of_folders_are_text_whatever_others_are(self, folder):
         """DuckDB would take 7 for a number unless another folder is called otherwise."""
         (folder / "p" / "item=7").mkdir(parents=True)
@@ -355,6 +357,7 @@ class TestItemsets:
             lite.executemany("INSERT INTO sold VALUES (?, ?, ?)", rows)
         lite.close()
 
+    @pytest.mark.slow
     def test_every_door(self, folder):
         self.write(folder)
         for data, more in {
@@ -417,6 +420,7 @@ class TestDatabases:
         with pytest.raises(UnsupportedError, match="UTF-16le"):
             privmax.select("a.sqlite", table="searches", **COUNTING, **PRICE)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("first", [(1, b"x"), (b"1", "z"), (None, None), (1, 2.5), None])
     @pytest.mark.parametrize("table", ["searches", "main.searches", "shown"])
     def test_no_row_decides_the_type_of_a_column(self, folder, first, table):

@@ -107,6 +107,7 @@ def test_supports_count_individuals(load):
             assert source.supports().tolist() == supports
 
 
+@pytest.mark.slow
 @both
 def test_several_columns_tell_baskets_apart_together(load):
     rows = {"who": [1, 1, 1, 11, 2, 2], "when": [1, 1, 11, 1, 1, 1], "item": list("xyxxxy")}
@@ -199,6 +200,7 @@ def by_definition(rows, size, users):
     return {itemset: len(owners) for itemset, owners in holders.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "values",
     [
@@ -239,6 +241,7 @@ def test_a_float_that_is_no_number_is_no_item(load):
         assert source.survivors(1).individuals == 1
 
 
+@pytest.mark.slow
 @both
 def test_the_longest_basket_is_that_of_most_different_items(load):
     """Of one basket, not of all that a user has."""
@@ -505,6 +508,7 @@ def test_a_parquet_file_that_is_not_one_is_refused(tmp_path):
         open_table(tmp_path / "nowhere.parquet", **LONG)
 
 
+@pytest.mark.slow
 def test_tables_of_engines_are_read():
     connection = duckdb.connect()
     rows = pa.table(ROWS)

@@ -61,6 +61,7 @@ WIDE = [[f"{n}a", f"{n}b", f"{n}c", f"{n}d"] for n in range(8) for _ in range(90
 """Eight groups of four that are always bought together: 32 items, 48 pairs, 32 triples, 8 fours."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("size", "k"), [(1, 32), (2, 48), (4, 8), ((2, 4), 88), ((3, 3), 32), ("any", 120)]
 )
@@ -144,6 +145,7 @@ def test_an_itemset_needs_one_basket_that_holds_it():
     assert top_itemsets(frame, basket="basket", item="item", user="user", **PRICE).item is None
 
 
+@pytest.mark.slow
 def test_every_form_of_the_same_baskets_releases_the_same(tmp_path):
     numbers = [[0, 1, 2]] * 60 + [[0, 1]] * 3 + [[2, 3]] * 62 + [[]]
     dat = tmp_path / "baskets.dat"
@@ -340,6 +342,7 @@ def test_the_package_is_an_attribute():
         _ = privmax.itemset
 
 
+@pytest.mark.slow
 def test_the_competitors_are_loaded_only_where_one_is_named():
     program = """
 import sys, privmax.itemsets

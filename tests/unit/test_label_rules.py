@@ -158,6 +158,7 @@ def counted(labels, **options):
     return {(type(label), repr(label)) for label in found if label is not None}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", [True, False])
 @pytest.mark.parametrize("other", [[], [None], ["a"], [2.5]], ids=repr)
 def test_true_is_one_whatever_stands_beside_it(label, other):
@@ -177,6 +178,7 @@ class Day(dt.date):
         return "a day of mine"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("one", "other"),
     [

@@ -143,6 +143,7 @@ def test_a_row_s_place_does_not_depend_on_the_rows_beside_it(monkeypatch):
     assert linear.place_on_grid(X[::-1], cuts, 127)[::-1].tolist() == whole.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", [None, "array_api_strict"])
 @pytest.mark.parametrize("block", [(1, 1), (7, 3), (1000, 2), (5, 1000)])
 def test_blocks_of_any_size_give_the_same_counts(library, block):

@@ -84,6 +84,7 @@ def test_alleles(counts):
         top_markers(alleles, score="genotype-chi-square", **SURE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "duckdb", "ibis", "parquet", "csv"])
 @pytest.mark.parametrize("form", ["wide", "long"])
 def test_tables_of_every_kind(kind, form, genotypes, status, tmp_path):
@@ -164,6 +165,7 @@ def read(table, **options):
         return count_genotypes(table, layout, stack).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["wide", "long"])
 @pytest.mark.parametrize("kind", ["frame", "csv", "jsonl"])
 def test_genotypes_with_decimals_are_genotypes(kind, form, frame, counts, genotypes, status,

@@ -209,6 +209,7 @@ def test_every_container_of_integers_is_the_same_data(container, extra):
     assert len(set(released)) > 2  # the seeds do tell candidates apart
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("container", REALS)
 def test_every_container_of_floats_is_the_same_data(container):
     scores = [2.5, 2.625, -1.75, 2.0, 2.625, 0.0, 0.125, 2.625, 1.5]

@@ -229,6 +229,7 @@ def test_cliques_against_enumeration():
         assert sorted(map(sorted, find_cliques(friends))) == sorted(map(sorted, maximal))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [13, 30, 60])
 def test_bases_cover_every_item_and_every_pair(number):
     randomly = random.Random(number)
@@ -355,6 +356,7 @@ def test_little_data_and_few_items(method, rows):
             assert set(one.codes) <= set(range(items))
 
 
+@pytest.mark.slow
 def test_many_items_need_pairs_and_several_bases():
     randomly = random.Random(1)
     rows = [

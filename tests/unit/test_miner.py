@@ -115,6 +115,7 @@ def test_nothing_is_found_where_nothing_is(compiled, sizes, rows):
     assert miner.above(0)[1].tolist() == []
 
 
+@pytest.mark.slow
 @both_walks
 @pytest.mark.parametrize("owners", [None, "some"])
 @pytest.mark.parametrize("weights", [None, "some"])
@@ -214,6 +215,7 @@ def test_numba_is_loaded_only_where_it_is_used():
     run("import sys, privmax.itemsets.miner.window; assert 'numba' not in sys.modules")
 
 
+@pytest.mark.slow
 def test_without_numba_the_walk_in_numpy_is_taken():
     program = """
 import sys
@@ -270,6 +272,7 @@ def test_more_itemsets_than_can_be_listed_are_an_error_and_not_a_stall(
     assert Miner(same, range(1, 2), compiled=compiled).histogram(20) == [(50, 30)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("together", [1, 7, 1 << 20])
 @both_walks
 def test_one_itemset_is_found_in_its_place_without_sorting_all(

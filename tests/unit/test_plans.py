@@ -42,6 +42,7 @@ def test_only_the_mechanisms_asked_for_and_the_chosen_one_are_looked_at(unbounde
     assert found.chosen == unbounded.chosen
 
 
+@pytest.mark.slow
 def test_every_mechanism_has_a_row_whose_lead_is_its_own(closed):
     assert {row.name for row in closed.rows} == {entry.name for entry in MECHANISMS.values()} - {
         "JointExponential",
@@ -129,6 +130,7 @@ def test_universes_up_to_2_to_the_1000():
     assert "about 10^301" in str(plan)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("universe", [50, 10**6])
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
 def test_the_error_bound_holds_at_its_worst(universe, neighbors):
@@ -173,6 +175,7 @@ def test_printed_it_is_a_table(closed):
     assert max(map(len, lines[3:15])) < 110
 
 
+@pytest.mark.slow
 def test_crossovers():
     flip = PermuteAndFlip(epsilon=1, neighbors="replace")
     nested = NestedMargin(**PRICE, neighbors="replace")
@@ -269,6 +272,7 @@ No mechanism works with a lead below 8."""
 """Printed by a version that had no lists."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"k": 1}, {"k": 1, "near": 1}, {"k": 1, "ranked": True}])
 def test_a_plan_for_one_is_what_it_was_before_there_were_lists(options):
     assert str(privmax.plan(epsilon=2, delta="1e-6", universe=10**6, **options)) == AS_IT_WAS
@@ -304,6 +308,7 @@ def test_leads_of_lists_in_an_open_universe(place, k, neighbors):
     assert k == 1 or found.chosen.name == "SetMargin"
 
 
+@pytest.mark.slow
 def test_a_plan_for_lists_has_the_mechanisms_that_release_them():
     found = privmax.plan(**PRICE, k=10, universe=10**6)
     forms = {row.name: row.form for row in found.rows}

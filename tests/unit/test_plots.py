@@ -94,6 +94,7 @@ def test_a_comparison_is_drawn_as_chances_that_fill_the_bar(compared):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [planning, comparison])
 def test_an_svg_can_stand_in_a_page(kind, found, compared):
     given = {planning: found, comparison: compared}[kind]
@@ -128,6 +129,7 @@ def test_a_title_is_escaped_and_a_dollar_is_a_dollar(found):
     assert "<title>&lt;b&gt; $x$ &amp; co</title>" in svg(figure)
 
 
+@pytest.mark.slow
 def test_files_are_png_or_svg(found, tmp_path):
     figure = planning(found)
     write(figure, tmp_path / "p.PNG")
@@ -192,6 +194,7 @@ def test_a_line_that_ends_early_is_said_to():
     assert "Exponential is shown up to 2." in leads({**short, **long}, marked=3).get_supxlabel()
 
 
+@pytest.mark.slow
 def test_misses_are_drawn_over_k(compared_over):
     figure = misses(compared_over, marked=4)
     drawn = heights(figure)
@@ -215,6 +218,7 @@ def test_a_comparison_of_lists_fills_the_places_of_each(compared_over):
         assert sum(parts) == pytest.approx(100)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["over", "compared_over"])
 def test_pictures_over_k_can_stand_in_a_page(name, request):
     given = request.getfixturevalue(name)
@@ -226,6 +230,7 @@ def test_pictures_over_k_can_stand_in_a_page(name, request):
     )
 
 
+@pytest.mark.slow
 def test_shapes_are_drawn_most_telling_first():
     def entries(*values):
         return [{"cell": f"c{place}", "log_odds": one} for place, one in enumerate(values)]

@@ -170,6 +170,7 @@ def test_nothing_released_is_explained():
     assert "What “no answer” means" not in shown(released("a"))
 
 
+@pytest.mark.slow
 def test_the_universe_is_to_be_declared_only_where_it_is_not():
     page = shown(released(), universe="open")
     assert "declare the universe; delta 0 then works." in page
@@ -179,6 +180,7 @@ def test_the_universe_is_to_be_declared_only_where_it_is_not():
     assert "Use delta 0: the universe is known, so there is always an answer." in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_published_methods_are_promised_no_answer(name):
     for universe in (None, 1000):
@@ -287,6 +289,7 @@ def test_no_score_and_no_label_that_was_not_released_is_on_the_page():
         assert secret not in page
 
 
+@pytest.mark.slow
 def test_the_same_release_gives_the_same_page_but_for_the_time():
     release = released("a")
     first, again = (report.html(release, universe=10**9, written=NOON) for _ in range(2))
@@ -331,6 +334,7 @@ def test_the_picture_leaves_out_what_would_take_minutes_and_says_so():
     assert "left out:" not in costly
 
 
+@pytest.mark.slow
 def test_a_universe_too_large_to_plan_for_is_planned_for_as_open_or_not_at_all():
     page = report.html(released("a"), universe=2**1001)
     assert "as if it were open" in page
@@ -368,6 +372,7 @@ def test_every_mechanism_has_a_page_a_proof_and_a_command(name):
     assert f"privmax audit {name} --epsilon 0.4" in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_published_methods_have_a_page_and_a_proof(name):
     made = METHODS[name](epsilon="0.4")
@@ -414,6 +419,7 @@ def test_what_is_typed_are_options_of_the_command():
 # text stays text
 
 
+@pytest.mark.slow
 def test_nothing_that_is_given_becomes_markup():
     def page(words: str) -> Read:
         release = released(
@@ -575,6 +581,7 @@ def test_a_comparison_says_where_the_chosen_one_is_not_the_best():
     assert f"privmax would choose {found.chosen.name}, which is not the best here." in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("neighbors", "moved"), [("add-remove", "left out"), ("replace", "exchanged for another")]
 )

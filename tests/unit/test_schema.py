@@ -361,6 +361,7 @@ def test_values_are_shown_as_they_are_meant():
     assert Schema({np.str_("age"): AGE}) == Schema(age=AGE)
 
 
+@pytest.mark.slow
 def test_a_long_list_is_read_at_once():
     values = [f"v{place}" for place in range(60_000)]
     assert Category(values, missing=[f"m{place}" for place in range(60_000)]).cells == 60_002

@@ -741,6 +741,7 @@ RANKERS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", RANKERS, **by_name)
 @pytest.mark.parametrize("scores", [[0, 0], [2, -1], [2, -(10**6)], [-(10**6)]], ids=str)
 def test_who_was_never_listed_is_in_the_list_by_position_and_nobody_is_in_it_twice(

@@ -58,6 +58,7 @@ def found(output: str) -> set[str]:
     return {first or second for first, second in passed}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
@@ -94,6 +95,7 @@ def test_what_runs_in_other_processes(project: Path, arguments: str, expected: s
     assert found(run.stdout) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("arguments", "errors"), [("", 0), ("-m slow", 1)])
 def test_engines_are_read_where_they_may_run(
     project: Path, pytester: pytest.Pytester, arguments: str, errors: int

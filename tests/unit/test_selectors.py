@@ -70,6 +70,7 @@ def test_names_of_columns(rows):
     assert list(selector.set_output(transform="pandas").transform(X)) == ["b", "e"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("estimator", "size"),
     [
@@ -176,6 +177,7 @@ def test_a_text_label_is_not_quoted(rows):
             assert "secret" not in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [2, None])
 def test_a_pipeline_that_keeps_the_columns(size, rows):
     lasso = make_pipeline(StandardScaler(), Lasso(alpha=0.05))

@@ -369,6 +369,7 @@ def test_the_engine_forgets_the_counts(load, engine):
     assert tables(engine) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "question", ["the counting", "the maximum", "the histogram", "the look-up"]
 )
@@ -523,6 +524,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "says"), REFUSED.values(), ids=REFUSED)
 def test_options_that_do_not_fit_are_refused(load, engine, options, says):
     more = {"ratio": [0.5] * 80, "tags": [["a"]] * 80, "money": [Decimal("1.50")] * 80}
@@ -553,6 +555,7 @@ UNUSABLE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "options"), UNUSABLE.values(), ids=UNUSABLE)
 @pytest.mark.parametrize("universe", ["open", ["a", "b", "zorblax"]], ids=["open", "closed"])
 def test_data_that_cannot_be_used_is_refused(load, engine, rows, options, universe):
@@ -598,6 +601,7 @@ def test_any_collection_declares_labels(load, labels):
     assert set(scores(load(ROWS), **COUNTING, universe=labels)) == set(LABELS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("items", "more"),
     [
@@ -754,6 +758,7 @@ def test_a_null_user_without_an_item_does_not_matter(load):
     assert scores(load({"item": ["a", None], "user": [1, None]}), **COUNTING) == {"a": 1}
 
 
+@pytest.mark.slow
 def test_no_rows_is_no_answer_in_an_open_universe_and_anybody_of_declared_labels(load, engine):
     nothing = load({"item": pa.array([], pa.string()), "user": pa.array([], pa.int64())})
     assert privmax.select(nothing, **COUNTING, **PRICE).items == ()

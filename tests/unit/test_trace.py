@@ -138,6 +138,7 @@ def test_nothing_counts_after_an_error(front):
     assert front.sqlite3.connect is connect
 
 
+@pytest.mark.slow
 def test_a_selection_from_memory(capsys):
     """It releases nothing but numbers about the code."""
     name = "select({…})"

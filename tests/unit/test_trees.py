@@ -195,6 +195,7 @@ class TestScores:
         assert scored.at(1, 0) is None
         assert numbers(scored.at_or_below, 0) == list(range(TREES.size(shape)))
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "kind", [np.float16, np.float32, np.int8, np.int64, np.uint16, np.bool_]
     )
@@ -287,6 +288,7 @@ class TestMany:
             3 * half,
         ]
 
+    @pytest.mark.slow
     def test_the_nth_has_its_score(self):
         scored = self.GRID.score(self.ROWS, self.LABELS, self.SHAPE)
         total = 200 * 201**2

@@ -126,6 +126,7 @@ DOORS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("plans_made_once")
 @pytest.mark.parametrize("door", DOORS)
 def test_every_door_takes_the_same_spellings(door):

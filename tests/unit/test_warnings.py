@@ -180,6 +180,7 @@ SERVICE = """
 """
 
 
+@pytest.mark.slow
 def test_a_process_says_it_once():
     done = run(SERVICE)
     assert (done.returncode, done.stdout) == (0, "")
@@ -187,6 +188,7 @@ def test_a_process_says_it_once():
     assert done.stderr.count("PrivacyWarning") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("action", "code"), [("ignore", 0), ("error", 1)])
 def test_the_standard_module_silences_and_escalates_it(action, code):
     program = f"""
