@@ -79,6 +79,8 @@ class Benchmark:
             for rows in [made] if isinstance(made, Mapping) else made:
                 if not rows:  # something it needs is not here, as it has said
                     continue
+                if target and target.exists():  # another part may have been stored meanwhile
+                    result = stored(target)
                 result = self._merged(result, facts, rows)
                 if source_digest() != facts["source"]:
                     raise SystemExit("the source of privmax changed: nothing was stored")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from privmax.errors import DataError, ParameterError, UnsupportedError
 from privmax.learning import Category, Number, PrivateGAM, Schema
-from privmax.learning.additive.engine import SERVED
+from privmax.learning.additive.engine import SERVED, EngineRows, RunningRows, open_rows
+from privmax.learning.additive.link import LIMIT
+from privmax.learning.additive.model import Part
 from privmax.testing import SeededCoins
 
 RNG = np.random.default_rng(20)
@@ -81,3 +85,52 @@ def test_an_engine_without_grouping_sets_says_so(load, engine):
     table = load(FRAME.to_dict("list"))
     with pytest.raises(UnsupportedError, match=r"only in DuckDB, PostgreSQL, Spark"):
         learner(delta=1e-6).fit(table, "ill")
+
+
+in_duckdb = pytest.mark.parametrize("engine", ["duckdb"], scope="session")
+
+
+@in_duckdb
+@pytest.mark.parametrize("intercept", [0, 7 * LIMIT, -LIMIT - 3])
+def test_scores_that_are_kept_are_those_of_the_tables(load, intercept):
+    """Also beyond where they are clipped, and back from there."""
+    parts = [
+        Part((feature,), (tuple(range(column.cells)),))
+        for feature, column in enumerate(SCHEMA.columns)
+    ]
+    rng = np.random.default_rng(4)
+    with ExitStack() as held:
+        table = load(FRAME.to_dict("list"))
+        rows = open_rows(table, SCHEMA, "ill", np.array(["no", "yes"]), held)
+        assert isinstance(rows, RunningRows)
+        rows.start(intercept)
+        for part in [*parts, parts[0]]:
+            rows.add(part, rng.integers(-5 * LIMIT, 5 * LIMIT, part.size))
+            kept = [*rows.residuals(parts), *rows.sums(part)]
+            counted = [*EngineRows.residuals(rows, parts), *EngineRows.sums(rows, part)]
+            for one, other in zip(kept, counted, strict=True):
+                assert one.tolist() == other.tolist()
+
+
+@in_duckdb
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, ValueError])
+def test_a_fit_that_is_stopped_leaves_no_table(load, connection, monkeypatch, stop):
+    def fail(self, part):
+        raise stop
+
+    monkeypatch.setattr(RunningRows, "sums", fail)
+    with pytest.raises(stop):
+        learner(delta=1e-6).fit(load(FRAME.to_dict("list")), "ill")
+    kept = connection.con.execute("SELECT table_name FROM duckdb_tables() WHERE temporary")
+    assert kept.fetchall() == []
+
+
+@in_duckdb
+def test_a_transaction_of_the_caller_stays_open(load, connection):
+    table = load(FRAME.to_dict("list"))
+    connection.con.begin()
+    connection.con.execute("CREATE TABLE mine (a INTEGER)")
+    model = learner(delta=1e-6, rounds=2).fit(table, "ill").model_
+    connection.con.rollback()
+    assert "mine" not in connection.list_tables()
+    assert model == learner(delta=1e-6, rounds=2).fit(FRAME, FRAME["ill"]).model_
