@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterator
+from itertools import count
 
 from assurance.searches import HIGHEST, LOOKS, PATIENCE, Finding, Search
 from assurance.settings import Setting, settings, shuffled
@@ -29,27 +30,30 @@ def search(name: str, options: argparse.Namespace) -> Row:
     """All settings of a mechanism that there is time for, as one row."""
     began = time.process_time()
     wanted, looks_each = (300, 10) if options.quick else (options.pairs, LOOKS)
-    pairs = looks = steps = tried = 0
+    pairs = looks = steps = 0
     worst: tuple[Finding, Setting] | None = None
     by_kind: dict[str, float] = {}
     error = 0.0
-    for setting in shuffled(settings(name), SeededCoins(f"{SEED} {name}")):
-        if pairs >= wanted:
-            break
-        one = Search(setting, f"{SEED} {setting}", HIGHEST.get(name))
+    order = list(shuffled(settings(name), SeededCoins(f"{SEED} {name}")))
+    for tried in count(1):
+        turn, place = divmod(tried - 1, len(order))  # once more from the start, with other data
+        setting = order[place]
+        one = Search(setting, f"{SEED} {setting}{f' {turn}' if turn else ''}", HIGHEST.get(name))
         found = one.run(looks=looks_each)
-        tried, pairs = tried + 1, pairs + one.pairs
+        pairs += one.pairs
         looks, steps = looks + one.looks, steps + one.steps
         error = max(error, one.error)
         if worst is None or found.rank[:2] > worst[0].rank[:2]:
             worst = found, setting
         for kind in _kinds(setting):
             by_kind[kind] = max(by_kind.get(kind, 0.0), found.tightness)
+        if pairs >= wanted:
+            break
     assert worst is not None
     found, setting = worst
     row = {
         "mechanism": name,
-        "settings": tried,
+        "settings": min(tried, len(order)),
         "pairs": pairs,
         "data_sets": looks,
         "steps": steps,

@@ -136,14 +136,14 @@ def test_pairs_that_differ_in_names_only_count_once():
 # What is stored
 
 
-NOT_YET = {"large-margin", "large-margin-truncated"}
-"""Their laws take so long that no search is stored; the tests above search them."""
-
-
 def test_a_search_of_every_mechanism_is_stored():
-    assert ROWS.keys() | NOT_YET == MECHANISMS.keys()
-    assert all(row["pairs"] >= 10_000 for row in ROWS.values())
+    assert ROWS.keys() == MECHANISMS.keys()
+    assert all(row["pairs"] >= 100_000 for row in ROWS.values())
     assert not any(row["broken"] for row in ROWS.values())
+
+
+UNCERTAIN = {"large-margin-truncated"}
+"""Whose worst pair is what the numerical error of its law leaves open, and may cost nothing."""
 
 
 @pytest.mark.slow
@@ -157,6 +157,9 @@ def test_a_stored_worst_pair_is_as_bad_as_it_says(name):
     found = compare(left, right, float(setting.privacy.epsilon))
     part = tightness(found, setting.privacy)
     assert part == pytest.approx(row["tightness"], rel=1e-6)
+    assert (found.least == 0) == (name in UNCERTAIN or not setting.privacy.delta)
+    if name in UNCERTAIN:
+        return
     if setting.privacy.delta:
         lower = Privacy(setting.privacy.epsilon, Fraction(0.9 * part) * setting.privacy.delta)
     else:
