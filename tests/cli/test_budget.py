@@ -414,6 +414,7 @@ def test_an_export_can_be_checked_without_privmax(used):
         assert event["hash"] == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [name for name in NAMED if name != "create"])
 def test_where_there_is_no_ledger_it_tells_how_to_make_one(command):
     done("create", "other.db", "--epsilon", 1)
@@ -460,6 +461,7 @@ def test_a_command_that_does_not_exist_is_named():
     assert "No such command 'shwo'" in refused("shwo", "b.db")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_ctrl_c_is_no_fault_of_the_ledger(used, monkeypatch, command):
     def stopped(*arguments, **options):
@@ -555,6 +557,7 @@ def test_the_picture_goes_forward_when_the_clock_goes_back(monkeypatch):
     assert [time.day for time in times] == [4, 4, 6]
 
 
+@pytest.mark.slow
 def test_a_picture_of_strange_names_and_many_accounts():
     with Ledger.create("b.db", budget=Privacy(0)) as ledger:
         for name in ("_hidden", "$x$ \\frac{", "字", "x" * 200, *map(str, range(10))):
@@ -563,6 +566,7 @@ def test_a_picture_of_strange_names_and_many_accounts():
     assert "<svg " in Path("p.svg").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_page_works_from_top_to_bottom():
     """Times and hashes apart."""
     found = BLOCK.findall(PAGE.read_text(encoding="utf-8"))
@@ -610,6 +614,7 @@ def in_terminal(monkeypatch):
     return lines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_history_fits_eighty_columns(name, in_terminal):
     """Whatever people, accounts, data and reasons are called."""

@@ -66,6 +66,7 @@ def test_the_package_is_the_command(module):
     assert run.stdout.startswith("privmax, version ")
 
 
+@pytest.mark.slow
 def test_a_process_names_a_mistake_and_ends_with_two():
     command = [sys.executable, "-m", "privmax.cli", "select", "-", "--epsilon", "1"]
     run = subprocess.run(command, input="", capture_output=True, text=True, check=False, timeout=60)

@@ -185,6 +185,7 @@ def test_the_picture_and_the_page_of_a_list(folder):
     assert "on average" in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

@@ -86,6 +86,7 @@ def test_files_are_offered_where_there_is_nothing_to_choose_from(shell, words):
     assert completed(shell, words[0], "--no-such") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_a_data_set_is_completed_in_one_word(shell):
     assert values(shell, "select", "sample:c") == ["sample:counts"]
@@ -98,6 +99,7 @@ def test_bash_takes_a_colon_for_a_word():
     assert values("bash", "select", "sample", ":", "counts", "--eps") == ["--epsilon"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", SHELLS)
 def test_the_page_has_the_line_for_each_shell(shell):
     lines = re.findall(

@@ -76,6 +76,7 @@ def test_the_ledger_was_charged_for_each(story):
     assert "Left     epsilon 1, delta 7e-06\n" in screen
 
 
+@pytest.mark.slow
 def test_a_list_is_shown_as_a_set(story):
     told = " ".join(story[0].split())
     articles, right, lead, in_order = re.search(

@@ -48,6 +48,7 @@ def spent():
     return {key: value for key, value in found.items() if value}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_ledger_of_the_environment_is_charged_and_named(command, folder):
     done = run(*COMMANDS[command], PRIVMAX_LEDGER="a.db")
@@ -173,6 +174,7 @@ def test_list_does_without_file(folder):
     assert done.stdout == run("budget", "list", "a.db").stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["show", "history", "verify", "export", "list"])
 def test_without_file_and_variable_it_says_so(command):
     done = run("budget", command)

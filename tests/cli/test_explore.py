@@ -45,6 +45,7 @@ def test_a_report_is_printed_and_takes_the_ledger_of_the_environment(ledger):
     assert yaml.safe_load(found.stdout)["deployment"]["administrative"]["tier"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -61,6 +61,7 @@ def test_the_request_is_told_with_which_the_answer_is_given_again(tmp_path, more
         assert ledger.spent.epsilon == 1
 
 
+@pytest.mark.slow
 def test_commands_that_charge_nothing_say_only_that(tmp_path):
     Ledger.create(tmp_path / "budget.db", budget=Privacy(3, "1e-5")).close()
     run = privmax("budget", "show", tmp_path / "budget.db")

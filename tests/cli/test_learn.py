@@ -204,6 +204,7 @@ def test_nothing_released_is_said_and_nothing_is_saved(file, tmp_path):
     assert (found["rule"], found["words"]) == (None, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "form", ["csv", "semicolons", "tsv", "gz", "parquet", "folder", "stdin", "windows"]
 )
@@ -511,6 +512,7 @@ WRONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "message"), WRONG.values(), ids=WRONG)
 def test_mistakes_are_named(options, message, file, monkeypatch):
     monkeypatch.chdir(file.parent)
@@ -571,6 +573,7 @@ def test_files_that_are_no_text(content, tmp_path):
     assert "The file is not UTF-8 text" in refusal(privmax(path, *ASKED))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "message"),
     [
@@ -696,6 +699,7 @@ def declared(tmp_path):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["csv", "gzip", "parquet", "json", "stdin"])
 def test_a_schema_reads_text_categories_and_missing_values(form, declared, tmp_path):
     rows, names = members(), "id,age,work,card"

@@ -273,6 +273,7 @@ GONE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", GONE.values(), ids=GONE)
 def test_what_does_not_fit_is_refused_before_the_data_is_looked_at(command, file):
     run = privmax(

@@ -145,6 +145,7 @@ def test_whom_counted_rows_protect(tmp_path):
     assert "as if one row had been left out" in text(path)
 
 
+@pytest.mark.slow
 def test_whom_itemsets_and_rules_protect(tmp_path):
     path = tmp_path / "report.html"
     assert privmax(*COMMANDS["itemsets"], "--report", path).exit_code == 0
@@ -162,6 +163,7 @@ def test_whom_itemsets_and_rules_protect(tmp_path):
     assert "docs/proofs/learning.md" in text(path)
 
 
+@pytest.mark.slow
 def test_a_universe_in_a_file_is_told_by_its_size(tmp_path):
     (tmp_path / "days.csv").write_text("Sat\nSun\nMon\n", encoding="utf-8")
     (tmp_path / "visits.csv").write_text("day,people\nSat,900\nSun,4\n", encoding="utf-8")
@@ -298,6 +300,7 @@ def full_disk(*arguments):
     raise OSError(28, "No space left on device")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAYING)
 def test_an_answer_whose_page_cannot_be_written_is_printed_and_can_be_had_again(
     name, tmp_path, file, monkeypatch
@@ -413,6 +416,7 @@ def test_a_place_is_shown_without_what_must_stay_secret(given, shown):
     assert not re.search("hun|ter2", shown)
 
 
+@pytest.mark.slow
 def test_help_loads_neither_the_pages_nor_their_pictures():
     program = (
         "import sys\nfrom click.testing import CliRunner\nfrom privmax.cli import main\n"

@@ -70,6 +70,7 @@ def test_completion_loads_nothing_heavy(words):
     assert not found & HEAVY
 
 
+@pytest.mark.slow
 def test_the_check_sees_what_is_loaded():
     assert "numpy" in loaded("plan", "--epsilon", "1", "--universe", "10")
 

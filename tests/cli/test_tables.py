@@ -459,6 +459,7 @@ def test_a_missing_database_is_named_and_not_made(tmp_path, name):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["search", "logs.search", "nowhere.searches"])
 def test_a_missing_table_is_named(databases, table):
     run = privmax("select", databases["duckdb"], "--table", table, *QUERY)

@@ -306,6 +306,7 @@ def test_output_is_what_the_block_above_prints(capsys: pytest.CaptureFixture[str
         assert capsys.readouterr().out == shown
 
 
+@pytest.mark.slow
 def test_commands_on_shipped_data_give_what_is_shown() -> None:
     pages = ("docs/samples.md", "docs/planning.md")
     shown = [text for page, kind, text in blocks() if page in pages and kind == "console"]

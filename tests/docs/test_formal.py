@@ -146,6 +146,7 @@ def test_coq_shows_what_words_do_not(project, capsys, changes, shown):
     assert shown in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @needs_coq
 @pytest.mark.parametrize("broken", ["double n = n.", "double n = n + n + n."])
 def test_a_false_theorem_is_refused(project, broken):

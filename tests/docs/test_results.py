@@ -89,6 +89,7 @@ def check(folder):
     return done.returncode, done.stderr
 
 
+@pytest.mark.slow
 def test_pages_and_pictures_show_what_is_stored(copied):
     assert check(copied) == (0, "")
 

@@ -58,6 +58,7 @@ def together(*releases):
 PARTS = [0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [MILLIONTH, Fraction(1, 1000)])
 @pytest.mark.parametrize(("shift", "variance", "times"), [(1, 8, 1), (3, 40, 2), (2, 3, 1)])
 @pytest.mark.parametrize("draws", [0, 2])
@@ -94,6 +95,7 @@ def test_a_play_that_waits_for_the_noise_costs_no_more():
     assert total > 0.75 * delta
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "program",
     [
@@ -112,6 +114,7 @@ def test_draws_cost_no_more_than_their_ranges():
     assert 5 < Program(rounds=[(Fraction(2), 3)]).epsilon(MILLIONTH) <= Fraction("6.05")
 
 
+@pytest.mark.slow
 def test_a_gaussian_agrees_with_dp_accounting():
     losses = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
     theirs = losses.from_discrete_gaussian_mechanism(20.0, value_discretization_interval=1e-4)

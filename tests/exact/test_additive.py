@@ -85,6 +85,7 @@ def pairs(relation, largest=2):
                 yield data, other
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", ["add-remove", "replace"])
 def test_no_neighbor_moves_further_than_the_sensitivities_say(relation):
     """And some move exactly so far: none of them could be smaller."""
@@ -171,6 +172,7 @@ def worst_choice(chooser, relation, sensitivity=None):
     return delta, span
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", ["add-remove", "replace"])
 def test_the_choice_costs_what_it_says_and_has_its_range(relation):
     terms = AdditiveRounds(epsilon=2, delta=1e-6, rounds=1, neighbors=relation)
@@ -180,6 +182,7 @@ def test_the_choice_costs_what_it_says_and_has_its_range(relation):
     assert 0.9 * float(chooser.epsilon) < span <= float(chooser.epsilon) + 1e-9
 
 
+@pytest.mark.slow
 def test_mutant_choice_with_the_factor_of_monotone_scores():
     """One row makes one part more useful and the other less: the range is twice what is paid."""
     chooser = Exponential(epsilon=1, neighbors="add-remove")
@@ -187,11 +190,13 @@ def test_mutant_choice_with_the_factor_of_monotone_scores():
     assert span > 1.9
 
 
+@pytest.mark.slow
 def test_mutant_choice_with_half_the_sensitivity_of_replacing():
     _, span = worst_choice(Exponential(epsilon=1, neighbors="replace"), "replace", CLIP)
     assert span > 1.9
 
 
+@pytest.mark.slow
 def test_mutant_residuals_without_a_clip(monkeypatch):
     chances = link.CHANCES
     monkeypatch.setattr(memory, "RESIDUALS", np.stack([-chances, link.UNIT - chances]))
@@ -379,6 +384,7 @@ def test_all_releases_fit_the_budget_without_a_delta(shape):
     assert total == Fraction("0.7")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", ["add-remove", "replace"])
 def test_a_pure_round_loses_at_most_epsilon(relation):
     """Choice and sums together, over all small neighbors, by the exact ratio of their laws."""
@@ -425,6 +431,7 @@ def cost_by_losses(terms, thinner=Fraction(1)):
     return Program(rounds=rounds, gaussians=gaussians).epsilon(terms.delta)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", LOSSES, ids=str)
 def test_by_losses_a_fit_costs_what_it_says_with_less_noise(shape):
     """And 5 % less noise still would cost more."""

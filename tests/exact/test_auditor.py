@@ -412,6 +412,7 @@ def test_more_than_a_law_may_leave_out_is_found():
     assert found.delta == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
     [

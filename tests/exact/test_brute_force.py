@@ -154,6 +154,7 @@ def test_every_mechanism_of_the_registry_is_audited():
     assert {parameter.values[0] for parameter in ALL} == set(MECHANISMS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "options", "setting"), ALL)
 def test_a_mechanism_stays_within_its_price_and_both_audits_agree(name, options, setting):
     mechanism = made(name, options, setting)
@@ -183,6 +184,7 @@ def test_a_mechanism_stays_within_its_price_and_both_audits_agree(name, options,
         assert theirs.holds == (not ours.breaks(less))
 
 
+@pytest.mark.slow
 def test_the_audits_agree_on_something():
     """Half of the mechanisms above break a quarter of their price on these data, and both audits
     see it.
@@ -204,6 +206,7 @@ def refused(mechanism, setting, claim=None, law=None):
     return audit(law or public_law(mechanism, setting), setting, claim.epsilon).breaks(claim)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
     [

@@ -129,6 +129,7 @@ def refused(mechanism, **options):
     return found.delta > 1.05 * float(found.claim.delta) + found.error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mutant", [_NoGrowth, _NoPlusOne, _WholeEpsilonTwice, _ObservedOnly, _WholeEpsilonOnTheTest]
 )

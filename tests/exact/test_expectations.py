@@ -61,6 +61,7 @@ def by_sets(mechanism, profile, least):
     return size, hits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("universe", [None, 8])
 @pytest.mark.parametrize("neighbors", [ADD_REMOVE, REPLACE])
 @pytest.mark.parametrize(("k", "least"), [(2, 7), (3, 7), (4, 6)])

@@ -277,6 +277,7 @@ def test_the_values_that_coq_computed() -> None:
         ], line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", RELATIONS)
 def test_exponential(neighbors: str, part: int, monkeypatch: pytest.MonkeyPatch) -> None:
     mechanism, c = Exponential(epsilon=1, neighbors=neighbors), swing(neighbors)
@@ -318,6 +319,7 @@ def test_restricted_exponential(neighbors: str, part: int, monkeypatch: pytest.M
         assert [weight / sum(each) for weight in each] == list(_falling(expected))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("universe", ["open", "closed"])
 @pytest.mark.parametrize("growth", [None, 1, 2])
 @pytest.mark.parametrize("neighbors", RELATIONS)
@@ -360,6 +362,7 @@ def test_limited_domain(
                 assert close(chance_, drawn.get(score, arb(0)).mid())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("universe", ["open", "closed"])
 @pytest.mark.parametrize("growth", [None, 1, 2])
 @pytest.mark.parametrize("neighbors", RELATIONS)
@@ -419,6 +422,7 @@ def test_gap_test(k: int, neighbors: str, part: int) -> None:
         assert close(1 - nothing, expected.mid())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [Fraction(1, 1000), Fraction(1, 20), Fraction(1, 3)])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 4), Fraction(1), Fraction(2)])
 def test_the_chances_of_tests_in_fractions(
@@ -558,6 +562,7 @@ def drawn_sets(turn: Any, q: Sequence[int]) -> Iterator[tuple[frozenset[int], Fr
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("universe", ["open", "closed"])
 @pytest.mark.parametrize("neighbors", RELATIONS)
 def test_set_margin_in_fractions(

@@ -71,6 +71,7 @@ def test_extreme_parameters_cost_no_more():
         assert mechanism.draw(Profile([(10**30, 1)]), SYSTEM).score == 10**30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", [ADD_REMOVE, REPLACE])
 def test_scores_on_a_grid_of_several_steps_to_a_record_stay_within_the_price(neighbors):
     mechanism = GapTest(epsilon=1, delta="0.01", neighbors=neighbors)
@@ -220,6 +221,7 @@ AHEAD = [(lead + more, lead, 0, 0) for lead in range(1, 16) for more in (0, 5)]
 """Two candidates ahead of two others."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mutant", [_OneStepMore, _FloorPlusOne, _OneSided, _TwiceDelta, _BestOfAll]
 )
@@ -249,6 +251,7 @@ def test_nothing_is_released_where_the_last_place_is_shared():
     assert law.chances == {(0, 0, 0): 1.0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", [ADD_REMOVE, REPLACE])
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.01), (0.3, 0.05)])
 def test_no_mechanism_of_its_class_releases_the_best_two_of_three_more_often(

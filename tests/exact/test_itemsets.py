@@ -171,6 +171,7 @@ class Incomplete(ItemsetSource):
         self._miner = Forgetful(rows, sizes)
 
 
+@pytest.mark.slow
 def test_the_cases_reach_the_price():
     """Otherwise an open universe would keep it by never answering."""
     assert worst(LimitedDomain(**PRICE, rank=1)) > float(DELTA) / 4
@@ -216,6 +217,7 @@ def test_every_place_of_a_closed_universe_names_another_itemset(sizes, floor, wi
         assert read.names([Outcome(None), *everyone[::-1]]) == [None, *named[::-1]]
 
 
+@pytest.mark.slow
 def test_every_listed_place_of_an_open_universe_names_another_itemset():
     for data in CASES:
         read = ItemsetSource(rows_of(data), range(ITEMS), range(1, 4), closed=False)

@@ -65,6 +65,7 @@ def worst(stage, scores, sensitivity=1):
     return max(loss(stage, scores, move, sensitivity) for move in moves)
 
 
+@pytest.mark.slow
 @both_relations
 @pytest.mark.parametrize(("epsilon", "delta"), [(1, "0.3"), (3, "0.01"), ("0.2", "0.05")])
 @pytest.mark.parametrize("near", [1, 2, 3])
@@ -83,6 +84,7 @@ class _OneStep(MaxOfTruncated):
         return super()._rate(1)
 
 
+@pytest.mark.slow
 @both_relations
 def test_the_stage_on_scores_of_two_steps_to_a_record(neighbors):
     options = {"epsilon": 2, "delta": "0.1", "near": 2, "neighbors": neighbors}
@@ -93,6 +95,7 @@ def test_the_stage_on_scores_of_two_steps_to_a_record(neighbors):
     assert worst(_OneStep(**options), (100, 100, 100 - margin), sensitivity=2) > 0.2
 
 
+@pytest.mark.slow
 @both_relations
 def test_the_stage_on_everybody_needs_no_margin(neighbors):
     stage = MaxOfTruncated(epsilon=1, delta="0.01", near=3, neighbors=neighbors)
@@ -232,6 +235,7 @@ def agree(draw, law, depth, unfinished):
     assert not fits({**law, high: law[high] - 1.5 * unfinished, low: law[low] + 1.5 * unfinished})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("near", [2, 3])
 def test_the_stage_draws_its_law(near):
     """With near = 2 one of the two tied candidates takes part, either as often as the other."""
@@ -350,6 +354,7 @@ def slow_law(mechanism, scores, reach=25):
     return chances
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scores", [(30, 29, 12, 11, 0), (25, 12, 1, 0), (4, 3, 2, 1, 0)])
 def test_law_against_the_algorithm_as_stated(scores):
     mechanism = LargeMarginTruncated(epsilon=12, delta="0.2")

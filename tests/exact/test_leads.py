@@ -51,6 +51,7 @@ def test_corrected_constants_save_four_records_and_nothing_else():
     assert [PAPER.threshold(r) - corrected.threshold(r) for r in (1, 10, 1000)] == [4, 4, 4]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "table"),
     [
@@ -107,6 +108,7 @@ def test_large_margin(candidates, measured, added):
     ]
 
 
+@pytest.mark.slow
 def test_the_sharp_mechanism_needs_about_an_eighth_of_the_papers_lead_in_an_open_universe():
     sharp = SharpMargin(epsilon=1, delta="1e-6", neighbors=REPLACE)
     for near in NEAR:
@@ -115,12 +117,14 @@ def test_the_sharp_mechanism_needs_about_an_eighth_of_the_papers_lead_in_an_open
         )
 
 
+@pytest.mark.slow
 def test_the_papers_constants_lose_to_permute_and_flip_in_every_universe_one_could_list():
     flip = PermuteAndFlip(epsilon=1, neighbors=REPLACE)
     for candidates in UNIVERSES:
         assert PAPER.lead(candidates=candidates) > flip.lead(candidates=candidates)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism", [SharpMargin(epsilon="0.5", delta="1e-6"), LargeMargin(epsilon=1, delta="1e-6")]
 )

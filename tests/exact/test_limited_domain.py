@@ -21,6 +21,7 @@ def refused(mechanism, **options):
     return found.delta > 1.05 * float(found.claim.delta) + found.error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", RELATIONS)
 def test_growth_and_coarse_scores_stay_within_the_price(neighbors):
     bounded = LimitedDomain(epsilon=1, delta="0.01", rank=3, neighbors=neighbors, growth=1)

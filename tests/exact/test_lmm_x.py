@@ -27,6 +27,7 @@ pytestmark = pytest.mark.slow
 LMM_X = LmmX()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("candidates", "expected"),
     [
@@ -55,6 +56,7 @@ def test_a_lead_is_the_smallest_that_succeeds():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", [ADD_REMOVE, REPLACE])
 @pytest.mark.parametrize("delta", [1e-6, 0.01])
 def test_thresholds_solve_their_equation(delta, neighbors):
@@ -69,6 +71,7 @@ def test_thresholds_solve_their_equation(delta, neighbors):
         assert worst >= delta / ((j + 1) * (j + 2)) * 0.99
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", [(0.2, 0.4, 0.4), (0.2, 0.6, 0.2), (0.4, 0.2, 0.4)])
 def test_the_supremum_is_found_for_any_split(split, monkeypatch):
     monkeypatch.setattr("lmm_x.SPLIT", split)
@@ -131,6 +134,7 @@ def test_where_there_is_nobody_else_success_is_certain():
     assert LMM_X.success(0, candidates=None, near=1) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", [ADD_REMOVE, REPLACE])
 def test_it_stays_below_the_limit_of_all_mechanisms(neighbors):
     mechanism = LmmX(neighbors=neighbors)
@@ -155,6 +159,7 @@ def test_it_lies_between_the_paper_and_the_sharp_mechanism_in_an_open_universe()
         )
 
 
+@pytest.mark.slow
 def test_the_stored_leads():
     """Those of docs/paper.md, which paper/near.py keeps."""
     file = Path(__file__).resolve().parents[2] / "benchmarks/results/paper-near.json"

@@ -147,6 +147,7 @@ def test_group_privacy_on_the_family(neighbors, apart):
 # The limit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
 @pytest.mark.parametrize("epsilon", ["0.2", 1, 3])
 @pytest.mark.parametrize(("candidates", "near"), [(2, 1), (3, 2), (5, 1), (1000, 10), (10**9, 1)])
@@ -163,6 +164,7 @@ def test_no_pure_law_exceeds_the_limit(epsilon, candidates, near, neighbors):
             assert law.best() <= limit + law.error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
 @pytest.mark.parametrize(("delta", "near"), [("0.1", 1), ("0.1", 3), ("1e-6", 1), ("1e-6", 1000)])
 def test_no_approximate_law_exceeds_the_limit(delta, near, neighbors):
@@ -201,6 +203,7 @@ def test_permute_and_flip_nearly_meets_the_limit(candidates, near, neighbors):
     assert 0 <= excess <= 2 * swing(neighbors)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
 @pytest.mark.parametrize("candidates", [10**3, 10**6, 10**12, 2**100, None])
 def test_every_lead_is_at_least_the_least(candidates, neighbors):
@@ -241,6 +244,7 @@ def iterate(chance, epsilon, delta):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.01, 0.3, 1, 4])
 @pytest.mark.parametrize("delta", [0, 1e-9, 0.01, 0.4])
 @pytest.mark.parametrize("candidates", [2, 3, 100, 10**8, None])

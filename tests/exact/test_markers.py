@@ -110,6 +110,7 @@ def test_chi_square_is_rounded_down_exactly(sizes):
         assert found == [math.floor(chi_square(rows(one)) / test.unit) for one in everything]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [*SIZES, (7, 3), (9, 2), (6, 8)])
 @pytest.mark.parametrize("threshold", ["1", "1.3", "2", "2.7", "3.84", "8", "10.83"])
 def test_the_distance_is_the_least_number_of_people(sizes, threshold):
@@ -222,6 +223,7 @@ def test_one_person_keeps_the_cost(name, groups):
     assert worst(MAKERS[name](groups), mechanism, groups) <= 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "part"),
     [("difference", "3/4"), ("chi-square", "1/2"), ("distance", "1/2")],

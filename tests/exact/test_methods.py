@@ -199,6 +199,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "levels"), CASES.values(), ids=CASES.keys())
 def test_no_transcript_loses_more_than_the_price(method, levels, monkeypatch):
     assert method.privacy() == Privacy(EPSILON)
@@ -206,6 +207,7 @@ def test_no_transcript_loses_more_than_the_price(method, levels, monkeypatch):
     assert 0.5 < found <= 1 + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_bases")
 @pytest.mark.parametrize("sizes", [range(1, 4), range(2, 3), range(1, 2)])
 def test_no_transcript_of_several_bases_loses_more_than_the_price(sizes, monkeypatch):
@@ -338,6 +340,7 @@ def test_mutant_partition_that_hands_down_what_it_spent(monkeypatch):
     assert worst(monkeypatch, method, levels=WIDE) > 1.05
 
 
+@pytest.mark.slow
 def test_mutant_tree_with_the_noise_of_one_level(monkeypatch):
     class Flat(PrefixTree):
         def parts(self):
@@ -348,6 +351,7 @@ def test_mutant_tree_with_the_noise_of_one_level(monkeypatch):
     assert worst(monkeypatch, method, levels=WIDE, rounds=10) > 1.05
 
 
+@pytest.mark.slow
 def test_mutant_tree_whose_rows_count_for_every_candidate(monkeypatch):
     counted = prefix_tree.count_holders
     monkeypatch.setattr(

@@ -132,11 +132,13 @@ def test_one_example_more_or_less_keeps_the_price(kind, name):
     assert worst(kind(epsilon=1), name) <= 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RULES)
 def test_one_example_more_or_less_keeps_the_price_with_delta(name):
     assert worst(NestedMargin(epsilon=1, delta=DELTA), name) <= float(DELTA) + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RULES)
 @pytest.mark.parametrize("kind", [PermuteAndFlip, Exponential], ids=lambda kind: kind.__name__)
 def test_another_example_keeps_the_price_of_replacing(kind, name):
@@ -191,6 +193,7 @@ class Percent(Accuracy):
         return 100 * super().total(y, predictions, who) // len(y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rule",
     [Unclipped(worth, (0, 1), "0.4"), Signed(worth, (0, 1), "0.4"), Percent()],
@@ -206,6 +209,7 @@ def test_a_score_that_looks_at_the_batch_breaks_the_price():
     assert worst(PermuteAndFlip(epsilon=1), batch, broken) > 0.1
 
 
+@pytest.mark.slow
 def test_a_model_made_of_the_examples_breaks_the_price():
     """It says of everybody what the last example is: one more example changes all of it."""
 
@@ -264,10 +268,12 @@ def drift():
     )
 
 
+@pytest.mark.slow
 def test_what_an_example_adds_does_not_depend_on_types_beside_it():
     assert drift() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "mutant"),
     [

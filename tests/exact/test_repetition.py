@@ -123,6 +123,7 @@ def test_no_lower_cost_is_true_of_pure_runs(law, mean):
     assert worst(responses(1.0), generator(runs), 0.999 * float(cost.epsilon)) > 1e-14
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("mean", [2, 30])
 @pytest.mark.parametrize("variance", [1, 50])
@@ -238,6 +239,7 @@ def test_the_page_shows_these_costs(law):
     assert int(tries.removesuffix(" % ")) == round(100 * runs.hit(0.1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", ["geometric", "logarithmic", "-1/2", 5])
 @pytest.mark.parametrize("mean", [1.5, 100])
 @pytest.mark.parametrize("rho", ["0.001", "0.1", 2])
@@ -322,6 +324,7 @@ def test_chances_add_up_to_the_mean_and_the_generating_function(law):
         assert float(runs.tail(20).mid()) == pytest.approx(math.fsum(chances[21:]), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_the_best_of_runs_has_the_law_that_is_audited():
     """Runs are one coin, K is geometric of mean 2: every script of coins gives the exact law."""
     runs = random_runs("geometric", 2)

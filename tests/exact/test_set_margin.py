@@ -110,6 +110,7 @@ SCORES = [
 ]
 
 
+@pytest.mark.slow
 @every_cascade
 @both
 @both_universes
@@ -224,6 +225,7 @@ def test_an_auditor_of_its_own_finds_the_cost_kept(stages, neighbors, universe):
         assert found[0].breaks(Privacy(1, found[0].delta / 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stages", [SAME, LONG], ids=["same", "long"])
 @both
 @both_universes
@@ -233,6 +235,7 @@ def test_the_cost_is_kept_at_small_deltas_and_large_gaps(stages, neighbors, univ
     assert privmax.audit(mechanism, universe=universe, scores=gaps(neighbors)).holds
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize("epsilon", ["0.1", 1])
 @pytest.mark.parametrize("k", [1, 3])
@@ -244,6 +247,7 @@ def test_the_default_keeps_its_cost(neighbors, epsilon, k):
         assert found.tightness > 0 or universe == "closed"
 
 
+@pytest.mark.slow
 @both
 def test_scores_on_a_grid_of_several_steps_to_a_record_keep_the_cost(neighbors):
     for stages in (ONE, TEST_FIRST):
@@ -449,6 +453,7 @@ def test_mutants(mutant, stages, neighbors):
     assert refused(made(stages, "1e-4", neighbors, mutant), gaps(neighbors))
 
 
+@pytest.mark.slow
 def test_stages_that_share_epsilon_pass_where_delta_is_large_and_gaps_are_small():
     """Why audits of cascades need small deltas and large gaps."""
     small = {"universe": "open", "candidates": 4, "highest": 3}
@@ -456,6 +461,7 @@ def test_stages_that_share_epsilon_pass_where_delta_is_large_and_gaps_are_small(
     assert refused(made(SAME, "1e-4", make=SharedEpsilon), gaps(ADD_REMOVE))
 
 
+@pytest.mark.slow
 def test_a_guard_that_is_not_multiplied_by_x_is_only_wasteful():
     """g = B/δ in place of (x/δ)·B costs x·δ: no audit can refuse it, nor need it."""
 
@@ -473,6 +479,7 @@ def test_a_guard_that_is_not_multiplied_by_x_is_only_wasteful():
 # The soft gap test
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["0.01", "0.3", "1", "5", "40"])
 @pytest.mark.parametrize("delta", ["1e-30", "1e-6", "0.01", "0.5"])
 @pytest.mark.parametrize("silence", ["0.03", "0.25", "1"])
@@ -510,6 +517,7 @@ def drawn(mechanism, here):
     )
 
 
+@pytest.mark.slow
 def test_a_level_that_is_cut_is_drawn_from_whole():
     """Three of four tied take part; each pair of the four is as likely."""
     mechanism = SetMargin(epsilon="0.01", delta="0.9", k=2, stages=(Stage(2, 3, silence=1),))
@@ -614,6 +622,7 @@ def assert_holds(rough, exact, error):
     assert np.median(off) < error
 
 
+@pytest.mark.slow
 @every_look
 def test_a_first_look_draws_what_balls_draw(mechanism, here, monkeypatch):
     found = []
@@ -623,6 +632,7 @@ def test_a_first_look_draws_what_balls_draw(mechanism, here, monkeypatch):
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 @every_look
 def test_a_first_look_has_the_law_of_balls(mechanism, here, monkeypatch):
     found = []
@@ -660,6 +670,7 @@ def test_logarithms_of_binomials_are_within_their_bound():
 # Leads
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 10, 100, 1000])
 @pytest.mark.parametrize(("neighbors", "expected"), [(ADD_REMOVE, 25), (REPLACE, 49)])
 def test_leads_of_the_default_are_the_same_for_every_k(k, neighbors, expected):
@@ -717,6 +728,7 @@ def test_ten_thousand_of_a_million_do_not_overflow():
     assert size <= 10**4 + 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("digits", [12, 20, 300, 600])
 def test_scores_of_any_size(digits):
     top = 10**digits

@@ -22,6 +22,7 @@ def tail(epsilon, least, reach=4000):
     return math.fsum(unit * math.exp(-abs(k) * epsilon) for k in range(least, reach))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", [ADD_REMOVE, REPLACE])
 def test_scores_on_a_grid_of_several_steps_to_a_record_stay_within_the_price(neighbors):
     mechanism = StableMaximum(epsilon=1, delta="0.01", neighbors=neighbors)

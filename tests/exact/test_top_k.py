@@ -65,6 +65,7 @@ def test_whole_lists_stay_within_the_price_in_a_closed_universe(mechanism):
     assert privmax.audit(mechanism, candidates=3, highest=3).holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", OPEN, ids=repr)
 def test_whole_lists_stay_within_the_price_though_candidates_appear_and_vanish(mechanism):
     found = privmax.audit(mechanism, universe="open", candidates=4, highest=2)

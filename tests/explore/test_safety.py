@@ -104,6 +104,7 @@ def test_nothing_changes_by_reading(client, explorer):
     assert {path for path, _, method in ROUTES if method == "POST"} == {"/ask/release"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "host",
     ["evil.example", f"evil.example:{PORT}", "127.0.0.1", f"127.0.0.1:{PORT + 1}",

@@ -168,6 +168,7 @@ def test_prices_of_many_digits_pass_the_checks_of_the_file(file, rule):
 # Rules that price all charges together
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["zcdp", "pld"])
 @pytest.mark.parametrize("spent", ["0", "1/100", "5/2"])
 def test_a_wrong_price_of_all_charges_is_not_built_on(file, rule, spent):

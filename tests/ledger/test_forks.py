@@ -246,6 +246,7 @@ def test_nobody_waits_to_fork_until_another_process_has_written(file, monkeypatc
 # A fork within a transaction
 
 
+@pytest.mark.slow
 def test_a_fork_waits_for_the_transaction_of_another_thread(file, monkeypatch):
     ledger = Ledger.create(file, budget=BUDGET)
     inside, leave = threading.Event(), threading.Event()

@@ -313,6 +313,7 @@ BAD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_costs_nothing(ledger, case):
     options, error = BAD[case]

@@ -172,6 +172,7 @@ def test_a_place_is_a_file_or_a_postgresql_url(where, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "where",
     [
@@ -1077,6 +1078,7 @@ def test_nothing_is_built_on_an_event_whose_sums_are_wrong(pending, file, event)
         assert connection.execute("SELECT max(seq) FROM privmax_events").fetchone() == (4,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "event",
     [

@@ -380,6 +380,7 @@ def test_commits_that_share_a_flush_lose_nothing_in_any_order(processes):
     assert states > 1000
 
 
+@pytest.mark.slow
 def test_to_draw_before_the_disk_has_the_charge_is_harmless_if_the_record_waits():
     """Privmax waits nevertheless: it takes no round trip more."""
     design = SharedFlush()

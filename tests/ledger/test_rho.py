@@ -148,6 +148,7 @@ def test_a_rho_is_a_fraction_that_is_not_negative(rho):
 # Ledgers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["basic", "zcdp", "pld"])
 def test_a_ledger_takes_rhos_until_it_is_full(tmp_path, rule):
     budget = Privacy(2, "1e-4")

@@ -126,6 +126,7 @@ def test_equal_charges_cost_what_the_composition_theorem_says(ranged):
     assert spent.delta == SLACK
 
 
+@pytest.mark.slow
 def test_draws_of_bounded_range_are_cheaper_only_without_a_delta():
     costs = [
         total("zcdp", times(200, "1/10", delta, ranged=r)).spent
@@ -290,6 +291,7 @@ prices = st.lists(
 )
 
 
+@pytest.mark.slow
 @patient
 @given(prices, st.sampled_from(["basic", "zcdp"]))
 def test_what_is_spent_never_falls_and_is_never_above_the_sum(prices, name):

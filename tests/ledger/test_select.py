@@ -251,6 +251,7 @@ def test_only_a_single_draw_of_the_exponential_mechanism_has_bounded_range(
     assert ledger.spent == mechanism.privacy()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.1, "0.1", np.float32(0.1)], ids=repr)
 def test_ten_releases_at_one_tenth_fit_into_a_budget_of_one(file, epsilon):
     with Ledger.create(file, "sales", budget=Privacy(1, "1e-5"), who="ann") as ledger:
@@ -313,6 +314,7 @@ def test_what_is_released_beside_the_item_is_recorded(ledger):
     assert type(again.diagnostics["max_estimate"]) is float
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "label",
     [
@@ -765,6 +767,7 @@ DOORS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strict", [False, True], ids=["", "strict"])
 @pytest.mark.parametrize("door", DOORS)
 def test_a_release_takes_one_choice_one_draw_and_three_transactions(

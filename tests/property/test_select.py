@@ -38,6 +38,7 @@ def named(values, names=FRUIT):
     return dict(zip(names, values, strict=False))
 
 
+@pytest.mark.slow
 @every_mechanism
 @slow
 @given(scores, extras)
@@ -58,6 +59,7 @@ def test_a_law_adds_up_to_one_and_never_favours_the_lower_score(mechanism, value
             assert full[low] < full[high] or chances[low] == chances[high]
 
 
+@pytest.mark.slow
 @every_mechanism
 @slow
 @given(scores, extras)
@@ -94,6 +96,7 @@ def test_the_law_of_a_label_depends_on_its_score_and_not_on_its_name_or_place(
     assert len({chance for label, chance in beyond.items() if label is not None}) <= 1
 
 
+@pytest.mark.slow
 @every_mechanism
 @slow
 @given(scores, seeds)
@@ -105,6 +108,7 @@ def test_renaming_the_candidates_renames_the_release(mechanism, values, seed):
     assert here.diagnostics == there.diagnostics
 
 
+@pytest.mark.slow
 @every_mechanism
 @slow
 @given(scores, seeds, st.integers(-(10**30), 10**30))
@@ -122,6 +126,7 @@ def test_a_common_shift_of_a_full_universe_changes_nothing_but_the_estimate(
     assert moved == there.diagnostics
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism", MECHANISMS[:3], ids=lambda mechanism: type(mechanism).__name__
 )
@@ -137,6 +142,7 @@ def test_only_scores_in_units_of_the_sensitivity_matter(mechanism, values, scale
     assert here == pytest.approx(there, abs=1e-6)
 
 
+@pytest.mark.slow
 @every_mechanism
 @slow
 @given(scores, seeds)
@@ -158,6 +164,7 @@ def test_an_array_a_list_and_a_mapping_release_the_same(mechanism, values, seed)
     assert all(release == releases[0] for release in releases)
 
 
+@pytest.mark.slow
 @every_mechanism
 @slow
 @given(scores, seeds, extras)
@@ -231,6 +238,7 @@ def test_the_mechanism_chosen_does_not_depend_on_the_scores(here, there, delta, 
         assert (release.mechanism, release.why) == chosen
 
 
+@pytest.mark.slow
 @slow
 @given(scores, seeds, extras)
 def test_a_release_is_a_label_or_nothing(values, seed, extra):

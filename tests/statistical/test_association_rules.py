@@ -68,6 +68,7 @@ def quarter(noise):
     return DiscreteGaussian(sigma=noise.sigma / 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRUTHS)
 @pytest.mark.parametrize("price", [Privacy("0.5"), Privacy(2)], ids=str)
 def test_intervals_cover_the_truth(name, price):
@@ -98,6 +99,7 @@ def test_intervals_of_gaussian_noise_cover_the_truth():
     assert not enough(hits[1])
 
 
+@pytest.mark.slow
 def test_intervals_for_less_noise_than_there_is_are_rejected():
     found = covered(TRUTHS["large"], Privacy("0.5"), quarter)
     assert not any(map(enough, found.values()))

@@ -43,6 +43,7 @@ def drawer(case):
     return lambda coins: draw_places(mechanism, profile, case.scores, coins)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", QUICK, ids=lambda case: f"{case.name}-{case.options.get('k', 1)}")
 def test_draws_fit_their_law_and_no_wrong_one(case):
     found, begun = repeat(drawer(case), N, f"quick {case.name}")
@@ -52,6 +53,7 @@ def test_draws_fit_their_law_and_no_wrong_one(case):
         assert p_value(found, chances(case, factor)) < ALPHA
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", QUICK[:3], ids=lambda case: f"{case.name}-{case.options.get('k')}")
 def test_running_a_script_once_for_all_changes_nothing(case):
     draw, number = drawer(case), 300

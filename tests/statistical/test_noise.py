@@ -105,6 +105,7 @@ def test_bulk_discrete_gaussian(variance):
     assert not fits(draws, gaussian_law(variance * Fraction(11, 10)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("power", [30, 70, 96])
 def test_bulk_discrete_gaussian_of_a_huge_variance(power):
     """Counted in tenths of the standard deviation, where the discrete law is the continuous one."""

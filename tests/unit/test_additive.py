@@ -292,6 +292,7 @@ def test_a_tree_refuses_what_it_cannot_do():
 # What an attack found.
 
 
+@pytest.mark.slow
 def test_as_many_cells_as_a_schema_may_have_are_fitted_without_a_dense_matrix():
     schema = Schema(x=Number(0, 1, cells=20_000))
     tracemalloc.start()
@@ -417,6 +418,7 @@ def test_a_tree_knows_the_names_of_its_columns():
     assert model.feature_names_in_.tolist() == ["age", "work", "noise"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", [PrivateGAM, PrivateTree])
 @pytest.mark.parametrize("labels", [["no", "yes"], ["yes", "no"]], ids=str)
 def test_scores_of_scikit_learn_hold_whichever_label_is_declared_second(learner, labels):
@@ -437,6 +439,7 @@ def test_scores_of_scikit_learn_hold_whichever_label_is_declared_second(learner,
         assert all(told.rpartition(" ")[2] in labels for told in model.rules_)
 
 
+@pytest.mark.slow
 def test_less_noise_by_losses_at_the_same_cost():
     given = gam(accounting="pld", rounds=3)
     assert given.get_params()["accounting"] == "pld"

@@ -468,6 +468,7 @@ def test_the_shell_bound_holds_on_samples(n, blocks):
     assert misses(n, blocks, "0.5", seed=1) <= 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("charged", ["only the bins", "only those seen"])
 def test_a_bound_that_forgets_a_part_is_caught(charged, monkeypatch):
     if charged == "only the bins":

@@ -108,6 +108,7 @@ def test_counting_and_sorting_give_the_same_histogram(dense, monkeypatch):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("chunk")
 def test_views_of_any_layout_are_read_as_they_stand():
     base = np.arange(24)

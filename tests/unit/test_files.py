@@ -244,6 +244,7 @@ def test_a_column_that_is_there_twice_is_refused_only_if_it_is_asked_for(tmp_pat
         privmax.select(path, item="n", user="person", **PRICE)
 
 
+@pytest.mark.slow
 def test_ready_scores_need_no_engine(tmp_path):
     path = written(tmp_path, COUNTS, "counts.csv.gz")
     code = (

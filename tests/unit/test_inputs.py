@@ -398,6 +398,7 @@ class TestDatabases:
             with pytest.raises(ParameterError, match="the database has no such table"):
                 open_table("a.duckdb", "shop.nothing", held)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["a.sqlite", "a.duckdb"])
     def test_a_file_is_opened_to_be_read_only(self, folder, name):
         write_all(folder)

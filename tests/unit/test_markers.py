@@ -184,6 +184,7 @@ def test_genotypes_with_decimals_are_genotypes(kind, form, frame, counts, genoty
     assert read(place, missing="null", **options) == counts.tolist()
 
 
+@pytest.mark.slow
 def test_words_in_a_file_are_missing_only_where_they_say_so(frame, counts, tmp_path):
     path = tmp_path / "study.csv"
     texts = frame.astype(str)
@@ -239,6 +240,7 @@ def test_null_in_a_column_of_true_and_false(frame):
     assert holes[0] == [[1, CASES - 1, 0], [0, CONTROLS, 0]]
 
 
+@pytest.mark.slow
 def test_each_row_of_a_person_is_judged(genotypes, status):
     """A genotype counts beside a missing one, whatever number stands for that; and what is none is
     refused beside one.

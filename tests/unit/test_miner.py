@@ -211,6 +211,7 @@ def run(program):
     )
 
 
+@pytest.mark.slow
 def test_numba_is_loaded_only_where_it_is_used():
     run("import sys, privmax.itemsets.miner.window; assert 'numba' not in sys.modules")
 

@@ -444,6 +444,7 @@ def test_nothing_that_is_given_becomes_markup():
     assert hostile.text.count(HOSTILE) == harmless.text.lower().count("rain boots") > 10
 
 
+@pytest.mark.slow
 def test_nothing_that_is_given_for_a_comparison_becomes_markup():
     found = compare([60, 30], **PRICE, mechanisms=["gap-test"])
 

@@ -70,6 +70,7 @@ def test_the_files_are_what_the_tool_writes():
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+@pytest.mark.slow
 def test_the_check_sees_a_changed_file(tmp_path):
     for name in samples.NAMES:
         (tmp_path / name).write_bytes(samples.path(name).read_bytes())

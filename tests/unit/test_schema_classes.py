@@ -429,6 +429,7 @@ def test_words_may_be_declared_and_their_weights_learned(idf):
     assert bool(told) == idf
 
 
+@pytest.mark.slow
 def test_looking_for_a_pipeline_keeps_no_data_of_callers_alive():
     def call():
         X = BITS.copy()

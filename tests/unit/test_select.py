@@ -198,6 +198,7 @@ class Fixed:
         return Privacy(1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scores", [[0], [5, 0, 0, -3], [5, 5], [-3, 4, 0, -9, -3]], ids=str)
 @pytest.mark.parametrize("extra", [1, 2, 50])
 def test_the_outcomes_name_every_position_exactly_once(scores, extra):
@@ -773,6 +774,7 @@ def test_a_size_that_labels_do_not_fill_is_refused_for_lists_too():
         privmax.select({"apple": 0, "pear": 0}, epsilon=1, universe=4, k=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("delta", "universe", "k", "kind"),
     [

@@ -169,12 +169,14 @@ class TestScores:
         grid = Stumps(low=0, high=256, cells=256)
         assert grid.score(X, y, shape).scores() == scores(grid, X, y, shape)
 
+    @pytest.mark.slow
     def test_more_thresholds_than_a_byte_counts(self):
         X, y, shape = np.arange(-5.0, 1005).reshape(-1, 2), np.arange(505) % 2, Shape(2, 2)
         grid = Stumps(low=0, high=1000, cells=1000)
         assert grid.score(X, y, shape).scores() == scores(grid, X, y, shape)
         assert stumps_module._FEW < 256
 
+    @pytest.mark.slow
     def test_memory_does_not_grow_with_the_rows(self):
         """X would be 400 MB; as a copy of one row it takes nothing, unless it is copied as a
         whole.

@@ -217,6 +217,7 @@ def test_a_selection_asks_each_question_once(load, questions):
     assert questions == ["counting", "maximum", "histogram", "look-up"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "price",
     [
@@ -592,6 +593,7 @@ def test_labels_without_data_have_a_score_of_zero(load):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "labels",
     [np.array(LABELS), pa.array(LABELS), dict.fromkeys(LABELS), set(LABELS), tuple(LABELS)],
@@ -897,6 +899,7 @@ def test_equal_labels_in_pandas_are_one_item_with_one_spelling():
     assert repr(declared.item) in {"0", "Decimal('1.1')", repr(noon)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("universe", [[1, 0], [True, False]])
 @pytest.mark.parametrize("others", [[], [None]], ids=["a column of truths", "a column of objects"])
 def test_truths_in_pandas_are_one_and_zero(universe, others):
@@ -987,6 +990,7 @@ def test_values_in_a_file_are_text_whatever_they_look_like(tmp_path):
     assert privmax.select(path, **COUNTING, **PRICE).item == "007"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", ["7310427.5", "zorblax", "", "1e3", "99999999999999999999"])
 def test_weights_in_a_file_must_be_whole(tmp_path, number):
     path = tmp_path / "rows.csv"
@@ -1046,6 +1050,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path, name, says):
         privmax.select(path, **COUNTING, **PRICE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "says"),
     [
