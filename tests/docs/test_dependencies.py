@@ -53,7 +53,7 @@ def licenses(name):
     found = metadata.metadata(name)
     classifiers = found.get_all("Classifier") or []
     said = [line.rpartition(" :: ")[2] for line in classifiers if line.startswith("License ::")]
-    return {found["License-Expression"], found["License"], *said}
+    return {found.get("License-Expression"), found.get("License"), *said}
 
 
 @pytest.mark.parametrize("row", rows(7), ids=lambda row: f"{row[0]}-{row[1]}")
