@@ -182,7 +182,7 @@ def _size(size: int) -> str:
 
 def _until(row: Row, who: str) -> str:
     """Runs until a mistake was found, or how many were not enough."""
-    if who == "baseline" and not row["compared"]:
+    if who != "ours" and not row["compared"]:
         return NOTHING
     return f"{row[who]:,}" if row[who] is not None else f"more than {row['most']:,}"
 
@@ -197,6 +197,7 @@ def _needed(row: Row) -> str:
 FORMATS: dict[str, Callable[[Any], str]] = {
     "ours": lambda row: _until(row, "ours"),
     "baseline": lambda row: _until(row, "baseline"),
+    "tuned": lambda row: _until(row, "tuned"),
     "needed": _needed,
     "drawn": lambda row: NOTHING if row["runs"] is None else f"{row['runs']:,}",
     "exactly": lambda row: "yes" if row["enumerated"] else NOTHING,

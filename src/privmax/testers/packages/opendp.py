@@ -66,7 +66,7 @@ def _thresholds(dp: Any) -> Iterator[Subject]:
     for name, rho in known.items():
         metric = dp.l02inf_distance if rho else dp.l01inf_distance
         distance = metric(dp.absolute_distance(T="i64"))
-        made = getattr(dp.m, name)(counts, distance, scale=1.0, threshold=4 if rho else 5)
+        made = getattr(dp.m, name)(counts, distance, scale=2.0 if rho else 1.0, threshold=5)
         source = f"{ISSUES}/2922"
         yield _subject(f"{name}, i64", made, made.map((1, 1, 1)), pairs, rho=rho, source=source)
 
