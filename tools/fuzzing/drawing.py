@@ -67,7 +67,10 @@ class Draw:
             return tuple(parts)
         if kind == len(_SIMPLE) + 1:
             return parts
-        return frozenset(part for part in parts if _is_hashable(part))
+        try:
+            return frozenset(part for part in parts if _is_hashable(part))
+        except (TypeError, ValueError, RuntimeError):  # two with one hash that cannot be compared
+            return tuple(parts)
 
 
 def as_text(data: bytes) -> str:
