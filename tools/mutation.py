@@ -494,7 +494,9 @@ class _Runner:
         seconds = self._traces.seconds
         killers = list(self._killers.get(f"{mutant.file} {mutant.function}", [])[:4])
         first = [test for test in killers if test in found]
-        order = first + _one_of_each(sorted(found - set(first), key=lambda one: (seconds[one], one)))
+        order = first + _one_of_each(
+            sorted(found - set(first), key=lambda one: (seconds[one], one))
+        )
         chosen: list[str] = []
         spent = 0.0
         for test in order:
