@@ -129,11 +129,15 @@ def test_large_margin_against_the_printed_algorithm(scores):
 
 
 def test_large_margin_on_scores_of_several_steps_to_a_record():
-    mechanism, scores = LargeMargin(epsilon=40, delta="0.2"), (9, 8, 0)
+    """Two stand near the top, and the third so low that the search stops before it."""
+    mechanism = LargeMargin(epsilon=40, delta="0.2")
+    top = mechanism.threshold(2, sensitivity=2) + 3
+    scores = (top, top - 1, 0)
     law = mechanism.law(
         Profile([(score, 1) for score in scores], universe=len(scores), sensitivity=2)
     )
     expected = brute_force_large_margin(mechanism, scores, reach=9, sensitivity=2)
+    assert 0.01 < expected[1] < 0.49
     assert [law.of(score) for score in scores] == pytest.approx(list(expected), abs=1e-9)
 
 
