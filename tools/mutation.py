@@ -61,9 +61,9 @@ TESTS = {
     "mechanisms": "exact/laws exact/naming exact/limited_domain exact/stable_maximum "
     "exact/gap_test exact/choosing exact/nested_margin exact/set_margin exact/above_threshold "
     "exact/propose_test_release exact/restricted_exponential exact/max_of_laplaces "
-    "exact/joint_exponential exact/large_margin_truncated exact/score_kinds exact/leads "
-    "exact/expectations exact/audits exact/top_k exact/cells unit/mechanisms exact/contract "
-    "docs/docstrings",
+    "exact/joint_exponential exact/large_margin exact/large_margin_truncated exact/score_kinds "
+    "exact/leads exact/expectations exact/audits exact/top_k exact/cells unit/mechanisms "
+    "exact/contract docs/docstrings",
     "composition": "exact/composition exact/top_k docs/docstrings",
     "privacy": "unit/privacy docs/docstrings",
     "release": "unit/release unit/select docs/docstrings",
