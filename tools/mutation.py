@@ -39,7 +39,7 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
@@ -99,6 +99,7 @@ class Outcome:
         source: A digest of the file of which this is known.
         budget: How many seconds of tests it survived.
         first: How it ended the first time, before tests were written because of it.
+        round: In which round that was: tests are written between rounds.
     """
 
     ending: str
@@ -106,6 +107,7 @@ class Outcome:
     source: str = ""
     budget: float = 0.0
     first: str = ""
+    round: int = 1
 
 
 @dataclass
@@ -144,7 +146,7 @@ def main() -> None:
         if options.file:
             chosen = [one for one in chosen if one.file in options.file]
         print(f"{len(chosen)} mutants", flush=True)
-        run(chosen, options.budget, options.minutes)
+        run(chosen, options.budget, options.minutes, options.round)
         known = read_outcomes()
     rows = list(summary(options.modules, known, set(read_harmless())))
     for row in rows:
@@ -164,6 +166,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, help="of the sample (default: 1)")
     parser.add_argument("--budget", type=float, default=4.0, help="seconds of tests for a mutant")
     parser.add_argument("--minutes", type=float, default=600.0, help="then stop")
+    parser.add_argument("--round", type=int, default=1, help="counted by itself (default: 1)")
     parser.add_argument("--survivors", action="store_true", help="those that survived, once more")
     parser.add_argument("--store", action="store_true", help="run nothing, store the results")
     options = parser.parse_args()
@@ -231,8 +234,10 @@ def read_outcomes() -> dict[Key, Outcome]:
     if file.exists():
         for line in file.read_text(encoding="utf-8").splitlines():
             key, outcome = json.loads(line)
-            first = found[tuple(key)].first if tuple(key) in found else outcome["ending"]
-            found[tuple(key)] = Outcome(**{**outcome, "first": first})
+            begin = found.get(tuple(key))
+            if begin is None:
+                begin = Outcome(first=outcome["ending"], **outcome)
+            found[tuple(key)] = Outcome(**{**outcome, "first": begin.first, "round": begin.round})
     return found
 
 
@@ -317,12 +322,33 @@ def store(rows: list[dict[str, Any]], known: dict[Key, Outcome]) -> None:
         )
     reasons: dict[str, int] = {}
     harmless = read_harmless()
+    rounds = []
+    for number in sorted({known[one.key].round for one in run}):
+        of_round = [one for one in run if known[one.key].round == number]
+        counted = [
+            known[one.key].first
+            for one in of_round
+            if known[one.key].ending != SURVIVED or one.key not in harmless
+        ]
+        hits = sum(first != SURVIVED for first in counted)
+        low, high = wilson(hits, len(counted))
+        rounds.append(
+            {
+                "round": number,
+                "run": len(of_round),
+                "harmless": len(of_round) - len(counted),
+                "killed": hits,
+                "rate": hits / len(counted),
+                "low": low,
+                "high": high,
+            }
+        )
     for one in run:
         if one.key in harmless and known[one.key].ending == SURVIVED:
             reasons[harmless[one.key]] = reasons.get(harmless[one.key], 0) + 1
     facts = {
         "part": "mutants",
-        "command": "./dev python -m tools.mutation",
+        "command": "./dev mutate --sample",
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "cpu": platform.processor() or platform.machine(),
         "cores": os.cpu_count(),
@@ -338,6 +364,7 @@ def store(rows: list[dict[str, Any]], known: dict[Key, Outcome]) -> None:
         "settings": {"tests": TESTS, "examples": EXAMPLES},
         "runs": [facts],
         "modules": rows,
+        "rounds": rounds,
         "operators": operators,
         "reasons": [{"reason": reason, "mutants": count} for reason, count in reasons.items()],
     }
@@ -361,7 +388,7 @@ def _sources() -> bytes:
 # Running
 
 
-def run(chosen: Sequence[Mutant], budget: float, minutes: float) -> None:
+def run(chosen: Sequence[Mutant], budget: float, minutes: float, turn: int) -> None:
     """Collect the tests in this process, and try each mutant in a fork of it."""
     state().mkdir(exist_ok=True)
     for name in (
@@ -378,7 +405,7 @@ def run(chosen: Sequence[Mutant], budget: float, minutes: float) -> None:
         f"--rootdir={mutants.ROOT}",
         *test_files(dict.fromkeys(one.module for one in chosen)),
     ]
-    runner = _Runner(chosen, budget, minutes, temporary)
+    runner = _Runner(chosen, budget, minutes, turn, temporary)
     try:
         pytest.main(arguments, plugins=[runner])
     finally:
@@ -396,11 +423,12 @@ class _Runner:
     """A plugin of pytest that runs mutants in the place of tests."""
 
     def __init__(
-        self, chosen: Sequence[Mutant], budget: float, minutes: float, temporary: Path
+        self, chosen: Sequence[Mutant], budget: float, minutes: float, turn: int, temporary: Path
     ) -> None:
         self._chosen = chosen
         self._budget = budget
         self._end = time.monotonic() + 60 * minutes
+        self._round = turn
         self._temporary = temporary
         self._steady: set[str] = set()
         self._unsteady: set[str] = set()
@@ -451,7 +479,7 @@ class _Runner:
                 print(f"stopped after {number} mutants")
                 break
             outcome = self._try(mutant)
-            write_outcome(mutant, outcome)
+            write_outcome(mutant, replace(outcome, round=self._round))
             if outcome.ending == SURVIVED or number % 100 == 0:
                 print(
                     f"[{number} {time.monotonic() - begin:.0f}s] {outcome.ending} {mutant.file} "
