@@ -64,7 +64,7 @@ TESTS = {
     "exact/expectations exact/audits exact/top_k exact/contract docs/docstrings",
     "composition": "exact/composition exact/top_k docs/docstrings",
     "privacy": "unit/privacy docs/docstrings",
-    "release": "unit/release unit/select docs/docstrings",
+    "release": "unit/release unit/counts unit/select docs/docstrings",
     "ledger": "ledger/ledger ledger/rules ledger/rho ledger/parts ledger/batch ledger/files "
     "ledger/forks ledger/records ledger/relation ledger/units ledger/strict ledger/failures "
     "ledger/forgeries ledger/select ledger/protocol docs/docstrings",
