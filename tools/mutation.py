@@ -66,7 +66,7 @@ TESTS = {
     "exact/contract docs/docstrings",
     "composition": "exact/composition exact/top_k docs/docstrings",
     "privacy": "unit/privacy docs/docstrings",
-    "release": "unit/release unit/select docs/docstrings",
+    "release": "unit/release unit/counts unit/select docs/docstrings",
     "ledger": "ledger/ledger ledger/rules ledger/rho ledger/parts ledger/batch ledger/files "
     "ledger/forks ledger/records ledger/relation ledger/units ledger/strict ledger/failures "
     "ledger/forgeries ledger/select ledger/protocol docs/docstrings",
@@ -234,10 +234,9 @@ def read_outcomes() -> dict[Key, Outcome]:
     if file.exists():
         for line in file.read_text(encoding="utf-8").splitlines():
             key, outcome = json.loads(line)
-            begin = found.get(tuple(key))
-            if begin is None:
-                begin = Outcome(first=outcome["ending"], **outcome)
-            found[tuple(key)] = Outcome(**{**outcome, "first": begin.first, "round": begin.round})
+            begin = found.get(tuple(key), Outcome(**{**outcome, "first": outcome["ending"]}))
+            now = Outcome(**outcome)
+            found[tuple(key)] = replace(now, first=begin.first, round=begin.round)
     return found
 
 
