@@ -5,6 +5,7 @@ needs.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from fractions import Fraction
 from itertools import product
 
@@ -14,7 +15,7 @@ from privmax import AboveThreshold, LargeMargin, ParameterError, Privacy, Profil
 from privmax.auditing import divergence
 from privmax.mechanisms.above_threshold import Run, tail
 from privmax.noise.balls import START, precision
-from privmax.testing import walk
+from privmax.testing import SeededCoins, walk
 
 STARTS = [(3, -2, 4), (0, 0, 0, 0), (-9, -9, 20), (-2, -2, -2, 1)]
 
@@ -154,6 +155,53 @@ def test_law_against_a_sum_over_the_shared_noise(monotone):
     stops, never = mechanism.law([(1, query) for query in queries])
     assert list(stops) == pytest.approx(expected, abs=1e-10)
     assert never == pytest.approx(1 - sum(expected), abs=1e-10)
+
+
+def test_law_of_noise_that_hardly_ever_moves_anything():
+    """A query passes if its excess is above 0, and its noise is nearly always 0."""
+    stops, never = AboveThreshold(epsilon=200).law([(1, 0), (1, 1), (1, 2)])
+    assert list(stops) == pytest.approx([0, 1, 0], abs=1e-9)
+    assert never == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize("monotone", [False, True])
+def test_jumps_and_what_is_accepted_against_sums(monotone):
+    """Many queries are jumped over at the rate −ln P(Z > bound), and one of a lower level is
+    accepted with the ratio of both chances.
+    """
+    mechanism = AboveThreshold(epsilon=2, monotone=monotone)
+    x = float(1 / mechanism.query_scale())
+    noise = {k: math.tanh(x / 2) * math.exp(-x * abs(k)) for k in range(-150, 151)}
+
+    def passes(bound):
+        return math.fsum(chance for k, chance in noise.items() if k <= bound)
+
+    with precision(START):
+        for bound in range(-6, 7):
+            rate = -math.log(1 - passes(bound))
+            assert float(mechanism._rate(bound).mid()) == pytest.approx(rate, abs=1e-12)
+            for level in (bound - 5, bound - 1):
+                ratio = passes(level) / passes(bound)
+                found = float(mechanism._ratio(level, bound).mid())
+                assert found == pytest.approx(ratio, abs=1e-12)
+
+
+SIX_SIGMA = 6
+
+
+@pytest.mark.parametrize("share", ["0.05", "0.6"])
+def test_three_hundred_draws_are_like_the_law(share):
+    """With most of the noise in the threshold, and in the queries."""
+    mechanism, excesses, number = AboveThreshold(epsilon=3, share=share), [-4, 0, 1, -1], 300
+    runs = [
+        Run(0, 2, excesses.__getitem__, lambda _: 0),
+        Run(2, 4, excesses.__getitem__, lambda _: 1),
+    ]
+    coins = SeededCoins("above threshold")
+    found = Counter(mechanism.draw(runs, coins) for _ in range(number))
+    for outcome, chance in law(mechanism, excesses).items():
+        error = SIX_SIGMA * math.sqrt(number * chance * (1 - chance))
+        assert abs(found[outcome] - number * chance) < error + 1
 
 
 def test_tail_on_both_sides_against_a_sum():

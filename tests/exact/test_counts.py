@@ -270,6 +270,26 @@ def test_tails_hold_the_sums_that_they_are(sigma, least):
         assert abs(float(laplace_tail(sigma, least) + laplace_tail(sigma, 1 - least)) - 1) < 1e-15
 
 
+def remainder(variance, least, terms):
+    """The bound of docs/proofs/counts.md after so many terms of the formula."""
+    v, p = arb(variance), terms
+    area = (arb.pi() * v / 2).sqrt() * (least / (2 * v).sqrt()).erfc()
+    mean = ((2 * arb.pi() * v).sqrt() * area).sqrt() * arb(math.factorial(2 * p)).sqrt() / v**p
+    return 2 * arb(2 * p).zeta() / (2 * arb.pi()) ** (2 * p) * mean
+
+
+@pytest.mark.parametrize("variance", [1000, *(1 << power for power in range(20, 70, 2))])
+@pytest.mark.parametrize("spread", [0, 3])
+def test_the_ball_of_a_sum_is_as_wide_as_what_is_left_out(variance, spread):
+    least = 1 + spread * math.isqrt(variance)
+    with precision(2000):
+        found = gaussian_sum(Fraction(variance), least)
+        bounds = [remainder(variance, least, terms) for terms in range(1, 49)]
+        small = found.mid() / 2**64
+        first = next(bound for bound in bounds if bound < small)
+        assert float(found.rad() / first) == pytest.approx(1, abs=1e-6)
+
+
 @pytest.mark.parametrize("power", [4, 20, 60])
 def test_tails_of_wide_noise_are_those_of_the_integral(power):
     """Far out the sum is between two integrals that differ by its first term."""

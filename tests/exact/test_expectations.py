@@ -140,6 +140,20 @@ def test_a_long_list_among_many():
     assert hits == pytest.approx(50 * 20 / (10**6 + 20), abs=50 * ERROR)
 
 
+@pytest.mark.parametrize("number", [10**4, 10**10])
+def test_the_first_of_many_equal_candidates(number):
+    """It is drawn unless a guard as heavy as all of them comes before it."""
+    found = expected_draws([(0, number)], Fraction(1), 1, guard=-math.inf, first=1)
+    assert found == pytest.approx((1, 1), abs=ERROR)
+    found = expected_draws([(0, number)], Fraction(1), 1, guard=math.log(number), first=1)
+    assert found == pytest.approx((0.5, 0.5), abs=ERROR)
+
+
+def test_nobody_is_drawn_where_nobody_is_or_the_guard_is_certain():
+    assert expected_draws([], Fraction(1), 3, guard=-math.inf, first=0) == (0, 0)
+    assert expected_draws([(0, 5)], Fraction(1), 3, guard=math.inf, first=1) == (0, 0)
+
+
 N = 1000
 SIX_SIGMA = 6
 

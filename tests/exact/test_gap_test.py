@@ -246,6 +246,27 @@ def test_the_best_k_are_as_likely_as_a_sole_winner_with_the_same_lead(k):
         assert law.chances[0, 0, 0, 0] == pytest.approx(1 - expected, abs=1e-12)
 
 
+def test_the_law_of_each_item_of_two_is_that_of_the_set():
+    mechanism = GapTest(epsilon=1, delta="0.01", k=2)
+    profile = Profile([(19, 1), (14, 1), (9, 3)])
+    [sets] = mechanism.sets(profile).values()
+    law = mechanism.law(profile)
+    assert 0.05 < sets.chances[1, 1, 0, 0] < 0.95
+    assert [chance for _, _, chance in law.blocks] == [sets.chances[1, 1, 0, 0]] * 2 + [0.0, 0.0]
+    assert law.none == sets.chances[0, 0, 0, 0]
+
+
+def test_a_law_whose_zeros_may_come_from_rounding_says_so():
+    """Nothing is released with a probability above 0 that no difference from 1 can hold."""
+    mechanism = GapTest(epsilon=1, delta="1e-30", k=2)
+    steps = mechanism.certain() - 2
+    with precision(400):
+        assert mechanism.chance(steps) < 1
+    law = mechanism.law(Profile([(steps, 2)]))
+    assert law.none == 0
+    assert not law.true_zeros
+
+
 def test_nothing_is_released_where_the_last_place_is_shared():
     [law] = GapTest(epsilon=1, delta="0.01", k=2).sets(Profile([(90, 1), (50, 2)])).values()
     assert law.chances == {(0, 0, 0): 1.0}

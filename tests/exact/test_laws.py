@@ -14,6 +14,7 @@ from privmax import (
     Exponential,
     Guards,
     LargeMargin,
+    NoisyMaximum,
     PermuteAndFlip,
     Privacy,
     Profile,
@@ -31,6 +32,7 @@ def test_prices():
     )
     assert SharpMargin(epsilon=1, delta="1e-6").privacy() == Privacy(1, "1e-6")
     assert LargeMargin(epsilon=1, delta="1e-6").privacy() == Privacy(1, "1e-6")
+    assert NoisyMaximum(epsilon="0.7").privacy() == Privacy("0.7")
 
 
 def test_exponential_against_its_formula():
@@ -79,11 +81,11 @@ def test_permute_and_flip_is_never_worse_than_exponential(universe):
     )
 
 
-def brute_force_large_margin(mechanism, scores, reach=60):
+def brute_force_large_margin(mechanism, scores, reach=60, sensitivity=1):
     """P(ℓ, candidate) by summing over Z and G directly, with the printed algorithm and no
     blocks.
     """
-    epsilon = float(mechanism.epsilon)
+    epsilon = float(mechanism.epsilon) / sensitivity
     size = len(scores)
 
     def pmf(scale):
@@ -104,7 +106,9 @@ def brute_force_large_margin(mechanism, scores, reach=60):
         alive = p_z * p_g
         for rank in range(1, size + 1):
             stop = (
-                passes(scores[0] + z - scores[rank] - g - mechanism.threshold(rank) - 1)
+                passes(
+                    scores[0] + z - scores[rank] - g - mechanism.threshold(rank, sensitivity) - 1
+                )
                 if rank < size
                 else 1.0
             )
@@ -122,6 +126,19 @@ def test_large_margin_against_the_printed_algorithm(scores):
     assert [law.of(score) for score in scores] == pytest.approx(
         list(brute_force_large_margin(mechanism, scores)), abs=1e-9
     )
+
+
+def test_large_margin_on_scores_of_several_steps_to_a_record():
+    """Two stand near the top, and the third so low that the search stops before it."""
+    mechanism = LargeMargin(epsilon=40, delta="0.2")
+    top = mechanism.threshold(2, sensitivity=2) + 3
+    scores = (top, top - 1, 0)
+    law = mechanism.law(
+        Profile([(score, 1) for score in scores], universe=len(scores), sensitivity=2)
+    )
+    expected = brute_force_large_margin(mechanism, scores, reach=9, sensitivity=2)
+    assert 0.01 < expected[1] < 0.49
+    assert [law.of(score) for score in scores] == pytest.approx(list(expected), abs=1e-9)
 
 
 @pytest.mark.parametrize("crowd", [200, 3000])

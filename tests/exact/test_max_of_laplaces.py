@@ -109,6 +109,14 @@ def test_clipping_moves_less_than_it_says(mechanism, universe):
     assert CLIP_LOSS / 100 < 1 - law.best() <= CLIP_LOSS
 
 
+@pytest.mark.parametrize(("neighbors", "c"), [(ADD_REMOVE, 1), (REPLACE, 2)])
+@pytest.mark.parametrize("universe", [2, 1000, 10**12])
+def test_it_clips_as_deep_as_its_page_says(neighbors, c, universe):
+    mechanism = MaxOfLaplaces(epsilon="0.1", neighbors=neighbors)
+    law = mechanism.law(Profile([(10**6, 1)], universe=universe))
+    assert law.floor == 10**6 - math.ceil(10 * c * math.log(6 * universe * 2**24))
+
+
 @pytest.mark.parametrize(
     ("candidates", "expected"),
     [

@@ -57,18 +57,21 @@ def test_growth_coarse_scores_and_random_profiles_stay_within_the_price(neighbor
     ).holds
 
 
-def brute_force(scores, ranks, epsilon, delta, c):
+def brute_force(scores, ranks, epsilon, delta, c, growth=None, floor=math.inf):
     """The formula, candidate by candidate in an open universe, ties in the order given; and ⊥
-    last.
+    last. With a growth bound, at most so many slip, and all where the floor moves.
     """
     spent = epsilon * 63 / 64
     share = -math.expm1(-epsilon / 64)
-    ranked = sorted(scores, reverse=True) + [0] * (ranks[-1] + 1)
+    ranked = sorted(scores, reverse=True) + [max(0, max(scores) - floor)] * (ranks[-1] + 1)
     w = [math.exp(spent * score / c) for score in ranked]
     offers = []
     for rank in ranks:
-        factor = max(rank * len(ranks) / delta * math.exp(spent), (ranks[-1] - rank) / share)
-        offers.append(sum(w[:rank]) + factor * w[rank])
+        every = len(ranks) / delta * math.exp(spent)
+        few = rank if growth is None else min(rank, c * growth)
+        factor = max(few * every, (ranks[-1] - rank) / share)
+        at_floor = rank * every * w[0] * math.exp(-spent * floor / c)
+        offers.append(sum(w[:rank]) + factor * w[rank] + at_floor)
     chances = [
         w[place] / min(offer for rank, offer in zip(ranks, offers, strict=True) if place < rank)
         for place in range(min(len(scores), ranks[-1]))
@@ -80,10 +83,26 @@ def brute_force(scores, ranks, epsilon, delta, c):
     "scores", [(9, 7, 7, 2, 1), (20, 3, 3, 3, 3), (20, 20, 20, 20, 1)], ids=str
 )
 @pytest.mark.parametrize(("neighbors", "c"), [(ADD_REMOVE, 1), (REPLACE, 2)])
-def test_law_against_its_formula(scores, neighbors, c):
-    mechanism = NestedMargin(epsilon=1, delta="0.01", ranks=(1, 3, 4), neighbors=neighbors)
+@pytest.mark.parametrize(("epsilon", "delta"), [(1, "0.01"), (0.25, "0.5")])
+def test_law_against_its_formula(scores, neighbors, c, epsilon, delta):
+    mechanism = NestedMargin(epsilon=epsilon, delta=delta, ranks=(1, 3, 4), neighbors=neighbors)
+    assert_law(mechanism, scores, brute_force(scores, (1, 3, 4), epsilon, float(delta), c))
+
+
+@pytest.mark.parametrize(("neighbors", "c"), [(ADD_REMOVE, 1), (REPLACE, 2)])
+def test_law_with_a_growth_bound_against_its_formula(neighbors, c):
+    """The floor is far below: its part of the guards shows in the eighth digit."""
+    mechanism = NestedMargin(
+        epsilon=1, delta="0.01", ranks=(1, 3, 4), neighbors=neighbors, growth=1
+    )
+    scores = (90, 90, 90, 90)
+    floor = mechanism._clip(Profile([(90, 4)]))
+    assert_law(mechanism, scores, brute_force(scores, (1, 3, 4), 1, 0.01, c, 1, floor))
+
+
+def assert_law(mechanism, scores, expected):
     law = mechanism.law(Profile([(score, scores.count(score)) for score in set(scores)]))
-    *chances, none = brute_force(scores, (1, 3, 4), 1.0, 0.01, c)
+    *chances, none = expected
     for score, count, chance in law.blocks:
         if count:
             mine = sum(p for other, p in zip(scores, chances, strict=False) if other == score)

@@ -23,6 +23,7 @@ from privmax.noise.race import (
     QUADRATURE_ERROR,
     ExponentialNoise,
     LaplaceNoise,
+    _end,
     _integrals,
     _Runner,
     race_law,
@@ -92,6 +93,22 @@ def test_the_floats_of_a_law_are_those_of_the_draw(noise):
             slope = float((near[0] - near[1]) / (2 * step)) / time
         assert math.exp(log_minus) == pytest.approx(-float(noise.log_v(arb(y))), rel=1e-9)
         assert math.exp(log_hazard) == pytest.approx(slope, rel=1e-9)
+
+
+@every_noise
+def test_the_rate_of_a_block_is_the_scale_of_its_hazard(noise):
+    """What it starts with, but for the 2 by which Laplace noise is less dense."""
+    for exponent in (0.0, 0.5, 7.0):
+        (rate,) = noise.rates(np.array([exponent]))
+        _, at_first = noise.hazards(np.log(1e-9) + exponent, np.float64(exponent))
+        assert rate - at_first == pytest.approx(math.log(2) if noise is LAPLACE else 0, abs=1e-6)
+
+
+def test_noise_without_a_cut_is_not_truncated():
+    blocks = [(0, 1), (1, 4)]
+    plain = ExponentialNoise()
+    assert race_law(blocks, Fraction(1, 2), plain) == race_law(blocks, Fraction(1, 2), EXPONENTIAL)
+    assert float(plain.time(arb(3).log() - arb(4).log())) == pytest.approx(0.25)
 
 
 @every_noise
@@ -234,6 +251,34 @@ def test_a_block_may_be_split_in_two(noise):
     assert split == pytest.approx(expected, abs=QUADRATURE_ERROR)
 
 
+ENDS = {
+    "one crowd": ([0.0, 3.0], [2**100, 5]),
+    "a crowd below": ([0.0, 0.6], [1, 2**300]),
+    "a crowd before the others start": ([0.0, 0.1, 0.65], [2**400, 3, 9]),
+}
+
+
+@every_noise
+@pytest.mark.parametrize("case", ENDS)
+def test_a_law_ends_soon_after_somebody_has_surely_come(noise, case):
+    """Nobody has come with probability e^−45 at the end, and with more just before."""
+    exponents, counts = ENDS[case]
+    able = noise.starts(np.array(exponents)) < math.log(noise.latest)
+    exponents, counts = np.array(exponents)[able], np.array(counts, object)[able]
+    log_counts = np.array([math.log(count) for count in counts])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        end = _end(exponents, log_counts, noise)
+
+    def minus_log_survival(log_time):
+        with precision(2000):
+            times = [(arb(log_time) - arb(exponent)).exp() for exponent in exponents]
+            parts = zip(counts, times, strict=True)
+            return float(sum((-noise.log_v(time) * n for n, time in parts), start=arb(0)))
+
+    assert minus_log_survival(end) > 44.99
+    assert minus_log_survival(end - 1e-3) < 45
+
+
 @every_noise
 def test_one_block_always_comes_first(noise):
     assert race_law([(0, 1)], Fraction(1), noise) == [1.0]
@@ -313,6 +358,27 @@ def test_mutant_noises_are_not_taken_for_the_honest_ones(mutant, honest):
     law = race_law(blocks, rate, honest)
     assert brackets(blocks, rate, honest, law, 0.02)
     assert not brackets(blocks, rate, mutant, law, 0.02)
+
+
+@every_noise
+@pytest.mark.parametrize("count", [1, 3, 2**40])
+def test_whether_a_block_comes_after_a_time_is_told_exactly(noise, count):
+    script = 0b1011001110001111 << 184
+    with precision(3000):
+        arrival = noise.time(arb((script, -200)).log() / count) * ball(Fraction(1, 3)).exp()
+        near = [arrival * (1 - arb(2) ** -40), arrival * (1 + arb(2) ** -40)]
+    found = [
+        _Runner(Fraction(1, 3), count, noise, ScriptedCoins(script, 200)).after(time)
+        for time in near
+    ]
+    assert found == [True, False]
+
+
+@every_noise
+def test_the_best_block_has_arrived_when_it_is_known_to_come_before_the_latest_time(noise):
+    runner = _Runner(Fraction(0), 2, noise, ScriptedCoins(0b0011, 4))
+    runner.arrive()
+    assert runner.high < noise.latest
 
 
 @every_noise

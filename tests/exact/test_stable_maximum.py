@@ -63,6 +63,15 @@ def test_clipping_moves_less_than_it_says():
         assert 1 - 2**-23 < mechanism.law(profile).best() < 1
 
 
+@pytest.mark.parametrize(("neighbors", "c"), [(ADD_REMOVE, 1), (REPLACE, 2)])
+@pytest.mark.parametrize("sensitivity", [1, 3])
+def test_it_clips_as_deep_as_its_page_says(neighbors, c, sensitivity):
+    mechanism = StableMaximum(epsilon="0.5", delta="0.01", neighbors=neighbors)
+    law = mechanism.law(Profile([(10**9, 1)], universe=2, sensitivity=sensitivity))
+    records = mechanism._test().threshold() + math.ceil(math.log(2**24) / 0.5) + 1
+    assert law.floor == 10**9 - c * sensitivity * records
+
+
 # Mutants
 
 

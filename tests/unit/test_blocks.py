@@ -105,6 +105,15 @@ def test_words_next_to_a_tie_need_no_further_bits():
         assert blocks._draw_block(1, Script(*first_bits(after, 64))).tolist() == [cut + 1]
 
 
+def test_sixteen_bits_that_leave_one_block_need_no_more():
+    blocks = Blocks(Fraction(4))
+    with precision(96):
+        ends = [float(cut) * 2**16 for cut in [0, *blocks._cuts()]]
+    for block in (0, 1, 5):
+        word = int((ends[block] + ends[block + 1]) / 2)  # in the middle of its share
+        assert blocks._draw_block(1, Script(word.to_bytes(2, "little"))).tolist() == [block]
+
+
 def test_an_acceptance_that_ties_is_decided_by_further_bits():
     blocks = Blocks(SMALL)
     block, offset = np.array([40], np.int16), np.array([1])

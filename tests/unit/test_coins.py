@@ -61,6 +61,22 @@ def test_a_forked_child_does_not_repeat_its_parents_bits():
     os.close(write)
 
 
+def test_what_runs_in_a_forked_child_throws_the_buffer_away(monkeypatch):
+    registered, bought = [], []
+    monkeypatch.setattr(
+        os, "register_at_fork", lambda after_in_child: registered.append(after_in_child)
+    )
+    monkeypatch.setattr(os, "urandom", lambda n: bought.append(n) or bytes(n))
+    coins = SystemCoins()
+    coins.bits(8)
+    coins.bits(8)
+    assert len(bought) == 1
+    (forget,) = registered
+    forget()
+    coins.bits(8)
+    assert len(bought) == 2
+
+
 def test_seeded_coins_repeat_and_differ_by_seed():
     assert [SeededCoins(1).bits(100) for _ in range(2)] == [SeededCoins(1).bits(100)] * 2
     assert SeededCoins(1).bits(100) != SeededCoins(2).bits(100)

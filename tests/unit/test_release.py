@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -23,12 +24,13 @@ from privmax import (
     select_model,
     top_itemsets,
 )
+from privmax.counts import DiscreteLaplace
 from privmax.errors import DataError, ParameterError
 from privmax.itemsets import PrivBasis
 from privmax.learning import PrivateERM, Stumps
 from privmax.ledger.events import Price
 from privmax.mechanisms.contract import Outcome
-from privmax.release import Terms, answer
+from privmax.release import Release, Terms, answer
 from privmax.sources.base import PlainSource
 
 PRICE = {"epsilon": 1, "delta": "1e-6"}
@@ -48,6 +50,19 @@ def test_a_release_is_the_sequence_of_its_items():
 def test_a_release_of_nothing_is_false_and_empty():
     release = select({"a": 1}, **PRICE)
     assert (list(release), len(release), bool(release), release.item) == ([], 0, False, None)
+
+
+def test_a_release_is_of_one_item_where_nobody_said_more():
+    release = Release(("tea",), Privacy(1), Exponential(epsilon=1), "you chose it", {})
+    assert release.requested == 1
+    assert release.notes == ()
+
+
+def test_counts_are_shown_with_their_error():
+    given = Release(("tea",), Privacy(1), Exponential(epsilon=1), "you chose it", {})
+    noise = DiscreteLaplace(scale=1)
+    assert replace(given, counts=(12345,), noise=noise).describe_counts() == ["12,345 ± 3 (95 %)"]
+    assert replace(given, counts=(1234.5678,)).describe_counts() == ["1,234.57"]
 
 
 def test_a_release_as_a_dictionary_holds_all_of_it_and_can_be_written_as_json():
@@ -220,6 +235,13 @@ def test_terms_say_without_a_draw_what_the_mechanism_would_refuse(given, size, n
         terms.check()
     assert caught.value.name == drawn.value.name == name
     assert str(caught.value) == str(drawn.value)
+
+
+def test_a_set_is_released_where_no_order_is_asked_for():
+    mechanism = SetMargin(**PRICE, k=2)
+    assert Terms(given=mechanism).choice.mechanism is mechanism
+    ordered = SharpMargin(**PRICE, k=2)
+    assert Terms(given=ordered, ranked=True).choice.mechanism is ordered
 
 
 class Sure(PlainSource):

@@ -9,14 +9,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from flint import ctx
 from hypothesis import given
 from hypothesis import strategies as st
 
 from privmax.errors import ParameterError
 from privmax.noise import bulk, samplers
-from privmax.noise.balls import ball, ceiling_log
+from privmax.noise.balls import ball, ceiling_log, precision
 from privmax.noise.coins import SYSTEM
-from privmax.testing import SeededCoins
+from privmax.testing import ScriptedCoins, SeededCoins
 
 
 @pytest.mark.parametrize(
@@ -31,6 +32,7 @@ from privmax.testing import SeededCoins
         lambda: samplers.discrete_gaussian(Fraction(-1, 2), SYSTEM),
         lambda: bulk.bernoulli_exp(Fraction(-1), 5, SYSTEM),
         lambda: bulk.bernoulli_exp(Fraction(1), -5, SYSTEM),
+        lambda: bulk.bernoulli_exp(Fraction(0), -1, SYSTEM),
         lambda: bulk.geometric(Fraction(1, 2**60), 5, SYSTEM),
         lambda: bulk.discrete_laplace(Fraction(0), 5, SYSTEM),
         lambda: bulk.discrete_laplace(Fraction(2**60), 5, SYSTEM),
@@ -44,6 +46,21 @@ from privmax.testing import SeededCoins
 def test_impossible_parameters_are_refused(call):
     with pytest.raises(ParameterError, match="is not allowed"):
         call()
+
+
+def test_the_widest_noise_that_is_drawn_in_bulk():
+    """A scale of 2^48, and a variance of its square."""
+    wide = Fraction(2**48)
+    assert len(bulk.discrete_laplace(wide, 3, SYSTEM)) == 3
+    assert len(bulk.geometric(1 / wide, 3, SYSTEM)) == 3
+    assert len(bulk.discrete_gaussian(wide**2, 3, SYSTEM)) == 3
+    for call, number in (
+        (bulk.discrete_laplace, wide + 1),
+        (bulk.geometric, 1 / (wide + 1)),
+        (bulk.discrete_gaussian, wide**2 + 1),
+    ):
+        with pytest.raises(ParameterError, match=r"2\^-?(48|96)"):
+            call(number, 3, SYSTEM)
 
 
 @pytest.mark.parametrize("size", [0, 1, 9])
@@ -77,6 +94,35 @@ def test_tiny_chances_and_rates_are_decided():
     assert not samplers.bernoulli_exp(Fraction(10**6), SeededCoins(1))
     assert samplers.jump(lambda: ball(Fraction(1, 10**60)), SeededCoins(1), limit=10**12) == 10**12
     assert samplers.jump(lambda: ball(Fraction(1, 10**60)), SeededCoins(1)) > 10**55
+
+
+@pytest.mark.parametrize("power", [60, 90, 100, 180])
+def test_a_boundary_next_to_a_short_fraction_is_told_from_it(power):
+    """1/2 ± 2^−power, met by numbers between it and 1/2 and by numbers on its other side."""
+    for side in (1, -1):
+        cut = Fraction(1, 2) + side * Fraction(1, 2**power)
+
+        def weights(cut=cut):
+            return [ball(cut), ball(1 - cut)]
+
+        for bits, expected in (
+            (Fraction(1, 2) + side * Fraction(1, 2 ** (power + 1)), side < 0),
+            (Fraction(1, 2) + side * Fraction(3, 2 ** (power + 1)), side > 0),
+        ):
+            script = int(bits * 2**400)
+            with precision(1000):
+                assert samplers.weighted(weights, ScriptedCoins(script, 400)) == expected
+            left = samplers.Uniform(ScriptedCoins(script, 400)).left_of(lambda cut=cut: ball(cut))
+            assert left is not expected
+
+
+def test_a_precision_ends_with_its_block():
+    before = ctx.prec
+    with precision(before + 100):
+        with pytest.raises(ZeroDivisionError), precision(before + 200):
+            raise ZeroDivisionError
+        assert ctx.prec == before + 100
+    assert ctx.prec == before
 
 
 @given(

@@ -1,0 +1,110 @@
+"""Cells of sets and exponential weights: floats against balls, what their errors are stated to be,
+widths.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from flint import arb
+
+from privmax.mechanisms.cells import FEW, Cells
+from privmax.mechanisms.contract import ROUNDING
+from privmax.mechanisms.weights import clip_width, round_chances, shares
+from privmax.noise.balls import START, precision
+
+UNIT = 2.0**-53
+"""A float is within this part of what it was rounded from."""
+
+
+def large_sets():
+    """Sets of a hundred thousand among three times as many, on 80 levels: logarithms of weights are
+    large, and floats lose digits.
+    """
+    levels = [(place, 2_500) for place in range(40)]
+    return Cells([*levels, *((40 + place, 5_000) for place in range(40))], 10**5, *rates())
+
+
+def rates():
+    return Fraction(3, 4), Fraction(1, 4)
+
+
+def test_a_first_look_at_large_sets_holds_the_truth():
+    cells = large_sets()
+    assert cells.has_look
+    with precision(START):
+        rough, rows = cells.total(), cells._rows()
+    with precision(400):
+        exact = cells.total()
+        exact_rows = cells._rows()
+    assert rough.overlaps(exact)
+    assert 0 < rough.rad() < 1e-6 * rough.mid()
+    scale = rows[-1] / exact_rows[-1]
+    for row, truth in zip(rows, exact_rows, strict=True):
+        assert row.overlaps(truth * scale)
+        assert row.rad() <= 1e-6 * row.mid() + arb(1e-290)
+
+
+def test_the_law_of_large_sets_is_as_exact_as_it_states():
+    cells = large_sets()
+    assert cells.error < 1e-6
+    assert_law(cells)
+
+
+def assert_law(cells):
+    """All probabilities are within the stated error of the truth."""
+    with precision(400):
+        total = cells.total()
+        for place, (_, found) in enumerate(cells.chances()):
+            for chance, weight in zip(found.tolist(), cells._row(place), strict=True):
+                assert abs(chance - weight / total) <= cells.error * (weight / total) + arb(1e-290)
+
+
+def test_few_cells_are_as_exact_as_they_state_however_large_the_sets():
+    """Floats would be off in the tenth digit."""
+    cells = Cells([(0, 2 * 10**5), (10, 10)], 10**5, *rates())
+    assert not cells.has_look
+    assert_law(cells)
+
+
+def test_the_error_of_a_first_look_has_room_for_every_term_of_its_sums():
+    """Added in any order, so many terms may be off by as many roundings."""
+    number = 20_000
+    cells = Cells([(place, 1) for place in range(number)], 1, *rates())
+    cells._cut = -8.0 * FEW  # all weights are 1: logarithms take nothing of the error
+    cells._logs = np.zeros(len(cells.prefixes)), np.zeros(len(cells.reaches))
+    assert cells._look.error >= number * UNIT
+
+
+# Weights
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 1000), Fraction(1, 7), Fraction(1), Fraction(300)])
+@pytest.mark.parametrize("mass", [Fraction(1, 2**30), Fraction(1), Fraction(3), Fraction(10**40)])
+def test_a_window_is_as_wide_as_clipping_asks_and_no_wider(scale, mass):
+    """A sixteen-millionth of probability may move."""
+    width = clip_width(scale, mass)
+
+    def lost(width):
+        return math.log(mass) - width / float(scale)
+
+    assert width >= 1
+    assert lost(width) <= -24 * math.log(2)
+    assert width == 1 or lost(width - 1) > -24 * math.log(2)
+
+
+def test_what_cancels_is_asked_for_with_more_digits():
+    """At the first precision nothing is left of the third."""
+    large = arb(2) ** 120
+    assert round_chances(lambda: [(large + arb(1) / 3) - large]) == [1 / 3]
+
+
+def test_shares_are_as_exact_as_they_state():
+    found = shares(lambda: [arb(1), arb(2), arb(4)])
+    with precision(200):
+        for chance, weight in zip(found, (1, 2, 4), strict=True):
+            off = abs(arb(chance) * 7 / weight - 1)
+            assert 0 < off < ROUNDING

@@ -1,0 +1,256 @@
+"""What all mechanisms share: defaults, limits, draws of one, leads, the registry, stages, and what
+laws state of themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import pytest
+
+import privmax
+from privmax import (
+    Choosing,
+    Exponential,
+    GapTest,
+    Guards,
+    JointExponential,
+    LimitedDomain,
+    NestedMargin,
+    ParameterError,
+    PermuteAndFlip,
+    Profile,
+    RestrictedExponential,
+    SetMargin,
+    SharpMargin,
+    Stage,
+)
+from privmax.mechanisms import nested_margin, registry
+from privmax.mechanisms.contract import Law, draw_candidate, search_lead
+from privmax.mechanisms.peeling import sequence_law
+from privmax.mechanisms.registry import build, check_name, registered_name
+from privmax.mechanisms.sets import Sets
+from privmax.noise.coins import SYSTEM
+
+COST = {"epsilon": 1, "delta": "1e-6"}
+CLEAR = Profile([(10**6, 1), (9, 4)], universe=5)
+
+MADE_FOR_TWO = [
+    Exponential(epsilon=1, k=2),
+    PermuteAndFlip(epsilon=1, k=2),
+    JointExponential(epsilon=1, k=2),
+    LimitedDomain(**COST, rank=3, k=2),
+    SharpMargin(**COST, k=2),
+    GapTest(**COST, k=2),
+    SetMargin(**COST, k=2),
+]
+
+
+@pytest.mark.parametrize("mechanism", MADE_FOR_TWO, ids=lambda one: type(one).__name__)
+def test_one_item_is_not_drawn_from_what_was_made_for_two(mechanism):
+    with pytest.raises(ParameterError, match=r"^k=2 is not allowed: draw and joint"):
+        mechanism.draw(CLEAR, SYSTEM)
+
+
+@pytest.mark.parametrize("kind", [SharpMargin, GapTest, SetMargin, NestedMargin])
+def test_one_item_is_drawn_where_no_number_is_given(kind):
+    mechanism = kind(**COST)
+    assert mechanism.k == 1
+    assert mechanism.draw(Profile([(10**6, 1)]), SYSTEM).score == 10**6
+
+
+def test_the_order_is_released_but_for_sets_of_more_than_one():
+    assert Exponential(epsilon=1).ranked is True
+    assert Exponential(epsilon=1, k=2).ranked is True
+    for kind in (GapTest, SetMargin):
+        assert kind(**COST).ranked is True
+        assert kind(**COST, k=2).ranked is False
+
+
+# Limits
+
+
+@pytest.mark.parametrize("kind", [Exponential, PermuteAndFlip])
+def test_a_cost_beyond_a_billion_is_refused(kind):
+    assert kind(epsilon=10**9).epsilon == 10**9
+    with pytest.raises(ParameterError, match=r"^epsilon='1000000001' is not allowed"):
+        kind(epsilon=10**9 + 1)
+
+
+def test_lists_of_ten_thousand_are_drawn_and_longer_ones_refused():
+    assert Exponential(epsilon=1, k=10_000).k == 10_000
+    with pytest.raises(ParameterError, match=r"^k=10001 .* at most 10,000 items"):
+        Exponential(epsilon=1, k=10_001)
+
+
+def test_a_rank_that_comes_twice_is_refused():
+    with pytest.raises(ParameterError, match=r"^ranks="):
+        NestedMargin(**COST, ranks=(2, 2))
+    with pytest.raises(ParameterError, match=r"^ranks="):
+        Guards((1, 4, 4), (1, 1, 1), share="0.1")
+
+
+# Defaults
+
+
+def test_scores_move_by_1_where_no_sensitivity_is_given():
+    choosing = Choosing(epsilon="0.7", delta="1e-6", growth=3)
+    assert choosing.scale() == choosing.scale(1)
+    assert choosing.threshold() == choosing.threshold(1)
+    restricted, window = RestrictedExponential(epsilon="0.7", near=2), CLEAR.window(10)
+    assert restricted.law(window) == restricted.law(window, 1)
+
+
+def test_everybody_at_once_is_an_option_only_where_guards_say_so_or_none_is_left():
+    ranks = (1, 4)
+    plain = SharpMargin(**COST, guards=Guards(ranks, (1, 1), share="0.1"))
+    full = SharpMargin(**COST, guards=Guards(ranks, (1, 1), share="0.1", full=1))
+    assert [rank for rank, _ in plain.options(100)] == [1, 4]
+    assert [rank for rank, _ in full.options(100)] == [1, 4, 100]
+    assert [rank for rank, _ in plain.options(1)] == [1]
+
+
+def test_the_usual_ranks_reach_a_million_and_are_the_ones_that_are_public():
+    mechanism = NestedMargin(**COST)
+    assert mechanism.ranks == nested_margin.FOURFOLD == privmax.FOURFOLD
+    assert 10**6 < mechanism.ranks[-1] < 2 * 10**6
+
+
+# What is drawn, and what laws state
+
+
+def test_nobody_is_drawn_from_the_floor_of_an_open_universe_but_diagnostics_are():
+    window = Profile([(9, 1)]).window(5)
+    outcome = draw_candidate(window, 1, SYSTEM, {"near_maximizers": 4})
+    assert outcome.score is None
+    assert outcome.diagnostics == {"near_maximizers": 4}
+
+
+def test_a_law_that_is_scaled_scales_its_error():
+    law = Sets(((9, 1),), None, {(1,): 1.0}, error=0.5).scale(0.25)
+    assert (law.chances, law.error) == ({(1,): 0.25}, 0.125)
+
+
+@pytest.mark.parametrize("universe", [None, 3, 9])
+def test_the_law_of_a_set_has_the_floor_of_that_of_its_items(universe):
+    mechanism, profile = GapTest(**COST, k=2), Profile([(90, 2), (5, 1)], universe=universe)
+    assert mechanism.sets(profile)[None].floor == mechanism.law(profile).floor
+
+
+def test_lists_state_the_errors_of_all_their_rounds():
+    """Every round is off by one in a hundred."""
+    window = Profile([(9, 3), (8, 3)], universe=6).window(5)
+
+    def chances(left):
+        return [1.01 * count / sum(number for _, number in left) for _, count in left]
+
+    law = sequence_law(window, window.first(6), 3, chances, relative=0.01)
+    assert law.chances[0, 0, 0] - 1 / 20 <= law.relative / 20
+    assert law.relative < 0.1
+
+
+class _SecondFromAfar(Exponential):
+    """Draws the second of two in rare cases if it is six behind, and otherwise never, as its law
+    tells without a word on zeros.
+    """
+
+    def joint(self, profile):
+        window = profile.window(100)
+        chance = 2e-12 if window.depth(2) == 6 else 0.0
+        first, second = (window.top - depth for depth, _ in window.blocks())
+        return {None: Law(((first, 1, 1 - chance), (second, 1, chance)), 0.0, error=1e-12)}
+
+
+def test_a_probability_of_zero_is_meant_unless_a_law_says_otherwise():
+    """No epsilon allows for it, however rare."""
+    found = privmax.audit(_SecondFromAfar(epsilon=1), scores=[(9, 3)], growth=1)
+    assert not found.holds
+
+
+# Leads
+
+
+def test_the_lead_of_one_item_is_searched_where_no_number_is_given():
+    def chance(profile):
+        return 1.0 if profile.window(100).counts == (1,) and profile.top() >= 5 else 0.0
+
+    assert search_lead(chance, candidates=None, near=None, success="0.95") == 5
+
+
+@pytest.mark.parametrize(("among", "expected"), [(10, 1), (11, 0)])
+def test_no_lead_at_all_is_told_from_a_lead_of_one(among, expected):
+    """Of 11 candidates at the same score, one is among the first ten with 91 %."""
+    found = search_lead(lambda profile: 1.0, candidates=11, near=among, success="0.95")
+    assert found == expected
+
+
+# The registry
+
+
+@pytest.mark.parametrize("name", registry.MECHANISMS)
+def test_who_abstains_in_a_closed_universe_is_known_in_advance(name):
+    needed = {"growth": 1, "rank": 2, "k": 1, **COST}
+    taken = registry.MECHANISMS[name].parameters
+    mechanism = build(name, **{key: value for key, value in needed.items() if key in taken})
+    silent = [mechanism.law(profile).none > 1e-9 for profile in LEVEL]
+    assert any(silent) == registry.MECHANISMS[name].abstains
+
+
+LEVEL = [Profile([(5, 3)], universe=2000), Profile([(2, 1), (1, 1)], universe=10**7)]
+
+
+def test_a_delta_that_one_draw_has_no_use_for_is_left_out():
+    assert build("permute-and-flip", **COST) == PermuteAndFlip(epsilon=1)
+    assert build("permute-and-flip", **COST, k=2) == PermuteAndFlip(**COST, k=2)
+
+
+@pytest.mark.parametrize("name", ["mean", "sample"])
+def test_a_name_that_resembles_none_is_answered_with_an_example(name):
+    with pytest.raises(ParameterError, match="For example nested-margin"):
+        check_name(name)
+
+
+def test_a_class_of_the_same_name_is_not_the_one_that_is_registered():
+    other = type("Exponential", (Exponential,), {})
+    assert registered_name(Exponential(epsilon=1)) == "exponential"
+    assert registered_name(other(epsilon=1)) is None
+
+
+# Stages
+
+
+def test_a_cascade_ends_with_the_stage_that_takes_in_the_whole_universe():
+    stages = (
+        Stage(2, 2, silence="0.25", part="0.3"),
+        Stage(2, 9, silence="0.5", part="0.3"),
+        Stage(1, 20, silence=1, part="0.3"),
+    )
+    mechanism = SetMargin(**COST, k=2, stages=stages)
+    left = [Fraction(1), Fraction(3, 4), Fraction(3, 8)]
+    for universe, number in ((None, 3), (10, 3), (9, 2), (3, 2), (2, 1)):
+        expected = list(zip(stages, left, strict=True))[:number]
+        assert list(mechanism.budgets(universe)) == expected
+
+
+def test_the_law_of_a_set_has_no_weights_beyond_floats():
+    """Two stand out by a million."""
+    mechanism = SetMargin(**COST, k=2, stages=(Stage(2, 3, silence=1),))
+    [law] = mechanism.sets(Profile([(10**6, 2), (5, 2)])).values()
+    assert law.chances[2, 0, 0] == 1
+
+
+# Windows
+
+
+def test_all_guards_of_a_nested_margin_are_light_at_the_floor():
+    """A winner without rivals is released but for what clipping may move."""
+    for ranks in ((1, 2, 3), (1, 4, 1000)):
+        law = NestedMargin(**COST, ranks=ranks).law(Profile([(10**6, 1)]))
+        assert law.none <= 2**-24
+
+
+def test_the_least_favored_rank_is_picked_where_only_it_has_a_gap_behind_it():
+    guards = Guards((1, 2), (1, "1e-30"), share="0.1")
+    law = SharpMargin(**COST, guards=guards).joint(Profile([(10**6, 2)]))[2]
+    assert math.fsum([*(chance for _, _, chance in law.blocks), law.none]) >= 1 - 2**-24
