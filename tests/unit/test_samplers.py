@@ -110,8 +110,7 @@ def test_a_boundary_next_to_a_short_fraction_is_told_from_it(power):
             (Fraction(1, 2) + side * Fraction(3, 2 ** (power + 1)), side > 0),
         ):
             script = int(bits * 2**400)
-            with precision(1000):
-                assert samplers.weighted(weights, ScriptedCoins(script, 400)) == expected
+            assert samplers.weighted(weights, ScriptedCoins(script, 400)) == expected
             left = samplers.Uniform(ScriptedCoins(script, 400)).left_of(lambda cut=cut: ball(cut))
             assert left is not expected
 

@@ -289,5 +289,5 @@ class _Boundaries:
         if index not in self._rounded:
             with precision(self._bits + 32):
                 scaled = self._sums[index] * self._unit
-            self._rounded[index] = below(scaled), above(scaled)
+                self._rounded[index] = below(scaled), above(scaled)
         return self._rounded[index]
