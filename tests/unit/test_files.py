@@ -258,6 +258,17 @@ def test_ready_scores_need_no_engine(tmp_path):
     assert run.stdout.strip() == "rain boots"
 
 
+@pytest.mark.parametrize("text", ['""\n1\n', "a,a\n1,2\n", '"",a,a\n1,2,3\n'])
+@pytest.mark.parametrize("columns", [{"item": "i"}, {"item": "i", "user": "u"}, {"item": ""}])
+def test_a_file_without_a_name_of_its_own_is_refused(tmp_path, text, columns):
+    file = tmp_path / "rows.csv"
+    file.write_text(text)
+    with pytest.raises(DataError, match="No column has a name of its own"):
+        privmax.select(file, **columns, epsilon=1, delta=1e-6)
+    with file.open("rb") as stream, pytest.raises(PrivmaxError):
+        privmax.select(stream, **columns, epsilon=1, delta=1e-6)
+
+
 def test_a_column_that_is_named_twice_is_refused(tmp_path):
     path = tmp_path / "counts.csv"
     path.write_text("who,count\na,9\n")

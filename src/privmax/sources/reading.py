@@ -312,6 +312,11 @@ def _text(
         for name, column in zip(names, columns, strict=True)
         if name and names.count(name) == 1
     }
+    if not once:
+        raise DataError(
+            "No column has a name of its own: on the first line of the file all are empty or "
+            "stand there twice. head -n 1 FILE shows it."
+        )
     named = rows.select(
         **{name: rows[column].nullif("") for name, column in once.items()}
     )  # quoted or not
