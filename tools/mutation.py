@@ -365,7 +365,10 @@ def store(rows: list[dict[str, Any]], known: dict[Key, Outcome]) -> None:
         "modules": rows,
         "rounds": rounds,
         "operators": operators,
-        "reasons": [{"reason": reason, "mutants": count} for reason, count in reasons.items()],
+        "reasons": [
+            {"reason": reason, "mutants": count}
+            for reason, count in sorted(reasons.items(), key=lambda one: (-one[1], one[0]))
+        ],
     }
     file = mutants.ROOT / "benchmarks" / "results" / "mutation.json"
     parts = []
