@@ -15,6 +15,7 @@ from fuzzing.drawing import Draw, as_text, write
 from fuzzing.judging import ENGINE, Target, WrongError
 from privmax.itemsets import top_itemsets
 from privmax.sources.conditions import Condition
+from privmax.sources.engines import engine_of
 from privmax.testing import SeededCoins
 
 TERMS: dict[str, Any] = {"epsilon": "1", "delta": "1e-6"}
@@ -89,13 +90,10 @@ def filter_rows(data: bytes) -> None:
     condition.check(["a", "b", "c"], shown=True)
     condition.check_text()
     expected = [f"row{n}" for n, row in enumerate(ROWS) if condition.keeps(_cells(row).get)]
-    text = io.StringIO()
-    rows = csv.writer(text)
-    rows.writerow(["item", "a", "b", "c"])
-    rows.writerows([f"row{n}", *row.values()] for n, row in enumerate(ROWS))
-    file = write("where.csv", text.getvalue().encode())
+    table = _rows()
+    kept = Condition.of(condition.given).filter(table, engine_of(table), is_text=True)
     law = privmax.law(
-        _table(file, condition.given), item="item", mechanism="exponential", epsilon=9,
+        kept, item="item", mechanism="exponential", epsilon=9,
         universe=[f"row{n}" for n in range(len(ROWS))],
     )  # fmt: skip
     assert isinstance(law, dict)
@@ -108,15 +106,18 @@ def _cells(row: dict[str, str]) -> dict[str, str | None]:
     return {name: value or None for name, value in row.items()}
 
 
-def _table(file: str, where: str) -> Any:
-    """The rows of a file for which a condition is true, counted by DuckDB."""
+@cache
+def _rows() -> Any:
+    """ROWS in DuckDB, read from a text file. One connection: a thousand fill the memory."""
     import ibis
 
-    from privmax.sources.engines import engine_of
-
+    text = io.StringIO()
+    rows = csv.writer(text)
+    rows.writerow(["item", "a", "b", "c"])
+    rows.writerows([f"row{n}", *row.values()] for n, row in enumerate(ROWS))
+    file = write("where.csv", text.getvalue().encode())
     table = ibis.duckdb.connect().read_csv(file, all_varchar=True)
-    table = table.mutate(**{name: table[name].nullif("") for name in ("a", "b", "c")})
-    return Condition.of(where).filter(table, engine_of(table), is_text=True)
+    return table.mutate(**{name: table[name].nullif("") for name in ("a", "b", "c")})
 
 
 def count_expression(data: bytes) -> None:
