@@ -85,9 +85,9 @@ def test_nothing_is_built_on_a_charge_that_one_of_its_totals_does_not_count(rows
 
 def test_what_cannot_be_read_in_an_event_is_told_with_its_number(rows):
     event = rows[2].event()
-    with pytest.raises(LedgerError, match="Event 3 was changed and cannot be read"):
-        with reading(event):
-            event.body["answer"]
+    told = "Event 3 was changed and cannot be read"
+    with pytest.raises(LedgerError, match=told), reading(event):
+        event.body["answer"]
 
 
 def test_text_of_any_language_is_stored_as_ascii(tmp_path):
