@@ -89,6 +89,6 @@ def name_nobody(file):
 @pytest.mark.parametrize("look", [Ledger.names, name_nobody])
 def test_a_place_that_was_only_looked_into_is_closed(file, monkeypatch, look):
     closed = []
-    monkeypatch.setattr(SqliteStore, "close", closed.append)
+    monkeypatch.setattr(SqliteStore, "close", lambda store: closed.append(store))
     look(file)
     assert len(closed) == 1
