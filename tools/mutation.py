@@ -69,7 +69,8 @@ TESTS = {
     "release": "unit/release unit/counts unit/select docs/docstrings",
     "ledger": "ledger/ledger ledger/rules ledger/rho ledger/parts ledger/batch ledger/files "
     "ledger/forks ledger/records ledger/relation ledger/units ledger/strict ledger/failures "
-    "ledger/forgeries ledger/select ledger/protocol docs/docstrings",
+    "ledger/forgeries ledger/select ledger/protocol ledger/checks ledger/payment ledger/replay "
+    "ledger/open_files ledger/stores docs/docstrings",
 }
 """The test files of each module, whose quick tests are used. Tests that look at the source and not
 at what it does are not among them, nor are those that start processes.

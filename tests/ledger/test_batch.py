@@ -97,6 +97,13 @@ def test_what_does_not_fit_refuses_all(ledger, place):
     assert ledger.verify() == []
 
 
+def test_the_request_that_does_not_fit_is_told_by_its_id_and_place(ledger):
+    prices = {"a": TENTH, "b": Price(Privacy(1)), "c": TENTH}
+    with pytest.raises(BudgetError) as caught, ledger.batch() as batch:
+        _ = [batch.charge(price, {}, request=name) for name, price in prices.items()]
+    assert "It was request 'b', number 2 of a batch." in caught.value.__notes__[0]
+
+
 def test_an_error_in_the_block_charges_nothing(ledger):
     made = []
 
@@ -235,6 +242,8 @@ def test_an_answer_that_cannot_be_written_is_told_from_a_ledger_that_cannot(ledg
     monkeypatch.setattr("privmax.ledger.rows.Rows.append", full)
     with pytest.raises(AnswerError, match="full"), ledger.batch() as batch:
         batch.record(one, 1)
+    with pytest.raises(AnswerError, match="full"), ledger.batch() as batch:  # one is enough
+        _ = batch.charge(TENTH, {}), batch.record(one, 1)
     with pytest.raises(LedgerError, match="full") as caught, ledger.batch() as batch:
         batch.charge(TENTH, {})
     assert "Repeat all of it" in caught.value.__notes__[0]

@@ -1381,3 +1381,48 @@ def test_a_ledger_opened_again_is_as_strict_as_it_was_made(file, strict):
         pass
     with Ledger(file, "sales") as again:
         assert again.strict is strict
+
+
+@pytest.mark.parametrize(
+    ("given_", "told"),
+    [
+        ({}, "budget=.*a new ledger needs one"),
+        ({"budget": 3}, "budget=.*it must be a Privacy"),
+        ({"delta": "1e-5"}, "delta=.*without epsilon it is no budget"),
+        ({"epsilon": 0}, "epsilon=.*must allow epsilon, delta or both"),
+        ({"epsilon": 0, "delta": 0}, "epsilon=.*must allow epsilon, delta or both"),
+    ],
+    ids=str,
+)
+def test_what_is_no_budget_makes_no_ledger(file, given_, told):
+    with pytest.raises(ParameterError, match=told):
+        Ledger.create(file, **given_)
+    assert not file.exists()
+
+
+def test_a_grant_names_an_account_by_printable_text(ledger):
+    with pytest.raises(ParameterError, match="account="):
+        ledger.grant(Privacy(1), why="x", account="")
+
+
+@pytest.mark.parametrize(
+    ("changed", "moved"), [("data", True), ("dataset", True), ("k", False), ("price", False)]
+)
+def test_only_where_the_data_differs_a_refusal_says_how_to_name_it(ledger, changed, moved):
+    what = {"data": "/a", "dataset": None, "k": 3}
+    ledger.charge(TENTH, what, request="r")
+    price = Price(Privacy("1/5")) if changed == "price" else TENTH
+    other = what if changed == "price" else {**what, changed: "other"}
+    with pytest.raises(LedgerError, match="was charged before") as caught:
+        ledger.charge(price, other, request="r")
+    assert ("give it a name with dataset" in str(caught.value)) == moved
+
+
+@pytest.mark.parametrize("body", ["{}", '{"what":3,"price":null}'])
+def test_a_charge_that_says_nothing_any_more_is_not_repeated(ledger, file, body):
+    what = {"data": "/a", "columns": {}}
+    ledger.charge(TENTH, what, request="r")
+    with unlocked(file) as connection:
+        connection.execute("UPDATE privmax_events SET body = ? WHERE seq = 2", [body])
+    with pytest.raises(LedgerError, match="was charged before, at event 2, with a different"):
+        ledger.charge(Price(Privacy("1/10"), unit="user"), what, request="r")

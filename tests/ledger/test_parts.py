@@ -144,6 +144,7 @@ def test_who_splits_off_the_same_part_at_the_same_time_shares_it(whole, monkeypa
 
     monkeypatch.setattr(Ledger, "_make", slower)
     with whole.split("sales", Privacy(1), unit="user") as part:
+        assert part._store._open is not None
         part.charge(TENTH, {})
     assert whole.spent == Privacy(1)
 
@@ -182,3 +183,27 @@ def test_nor_is_a_part_of_one_recorded_and_other_settings_are_another_place():
     assert "hunter2" not in _describe("postgresql://ada:x/hunter2@db.example.com/budget")
     places = {_describe(f"postgresql://h/db?options=-csearch_path%3D{name}") for name in "ab"}
     assert len(places) == 2
+
+
+def test_a_ledger_that_was_opened_is_split_where_it_is(whole, tmp_path):
+    with (
+        Ledger(tmp_path / "budget.db", "year") as again,
+        again.split("sales", Privacy(1), unit="user") as part,
+    ):
+        assert part.where == whole.where
+    assert whole.spent == Privacy(1)
+
+
+def test_a_name_that_is_too_long_for_a_part_is_told_as_such(whole):
+    with pytest.raises(ParameterError, match="name="):
+        whole.split("x" * 195, Privacy(1), unit="user")
+    assert whole.spent == Privacy(0)
+
+
+def test_a_batch_refuses_at_once_what_a_part_does_not_take(whole):
+    with whole.split("sales", Privacy(1), unit="user") as part:
+        with part.batch() as batch:
+            with pytest.raises(LedgerError, match="the unit 'user'; this one has 'basket'"):
+                batch.charge(Price(Privacy("1/10"), unit="basket"), {})
+            batch.charge(TENTH, {})
+        assert part.spent == Privacy("1/10")

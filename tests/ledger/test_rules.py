@@ -204,7 +204,17 @@ def test_huge_prices_cost_their_sum():
         assert total(rule, times(2, 10**9)).spent.epsilon == 2 * 10**9
 
 
+def test_charges_that_are_too_many_for_distributions_are_not_convolved(monkeypatch):
+    def refuse():
+        raise AssertionError("this would take long")
+
+    monkeypatch.setattr("privmax.ledger.rules._losses", refuse)
+    assert RULES["pld"]._epsilon({str(STEPS): 1000}, SLACK) is None
+
+
 def test_numbers_of_thousands_of_digits_are_refused():
+    with pytest.raises(ParameterError, match="digits"):
+        Price(Privacy(Fraction(10**5000)))
     with pytest.raises(ParameterError, match="digits"):
         total("zcdp", times(1, Fraction(10**5000)))
 
@@ -275,6 +285,13 @@ def test_a_rule_knows_what_counts_one_more_charge(name):
     ):
         assert not rule.counts(before, price, wrong)
     assert not rule.counts(before, Price(Privacy("1/9", "1e-8")), later)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_costs_under_different_relations_do_not_count(name):
+    rule, other = RULES[name], Price(Privacy("1/10"), neighbors="replace")
+    before = total(name, times(1, "1/10"))
+    assert not rule.counts(before, other, rule.add(before, other))
 
 
 prices = st.lists(

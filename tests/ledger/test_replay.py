@@ -1,0 +1,98 @@
+"""What is wrong with a history whose hashes are all right."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from privmax.errors import LedgerError
+from privmax.ledger import Fault, Ledger, Price
+from privmax.ledger.events import canonical, seal
+from privmax.ledger.replay import faults, follows, reading
+from privmax.ledger.rules import RULES
+from privmax.privacy import Privacy
+
+TENTH = Price(Privacy("1/10"))
+WHAT = {"mechanism": "x"}
+
+
+@pytest.fixture
+def rows(tmp_path):
+    """Created, an account, a charge to it, its answer, and a charge to the whole."""
+    with Ledger.create(tmp_path / "budget.db", budget=Privacy(1)) as ledger:
+        ledger.open_account("ann", Privacy("1/2"))
+        ledger.charge(TENTH, WHAT, request="a", account="ann").record("x")
+        ledger.charge(TENTH, WHAT, request="b")
+        return list(ledger._rows())
+
+
+def sealed(rows):
+    """The rows one after another, each with its number and a right hash."""
+    last, found = "", []
+    for seq, row in enumerate(rows, 1):
+        found.append(seal(last, "default", row._replace(seq=seq)))
+        last = found[-1].hash
+    return found
+
+
+def verify(rows, outside=()):
+    rows = sealed(rows)
+    return faults("default", rows, (len(rows), rows[-1].hash), outside)
+
+
+def test_a_right_history_has_no_faults(rows):
+    assert verify(rows) == []
+
+
+def test_a_second_answer_to_a_request_is_found(rows):
+    found = verify([*rows[:4], rows[3], rows[4]])
+    assert [fault.seq for fault in found] == [5]
+    assert "its request has an answer already" in found[0].what
+
+
+def test_a_charge_to_an_account_that_was_never_opened_is_found(rows):
+    found = verify([*rows[:4], rows[4]._replace(account="bob")])
+    assert Fault(5, "nothing before it says to which budget it belongs") in found
+
+
+@pytest.mark.parametrize(
+    ("seq", "told"),
+    [(-1, "are numbered from 1"), (0, "are numbered from 1"), (9, "lies behind the event")],
+)
+def test_an_event_outside_of_the_history_is_told_by_its_number(rows, seq, told):
+    (found,) = verify(rows, [rows[4]._replace(seq=seq)])
+    assert found.seq == seq
+    assert told in found.what
+
+
+def test_a_number_that_is_none_is_found(rows):
+    """JSON has no such number, though Python reads and writes it."""
+    found = verify([*rows[:3], rows[3]._replace(body='{"answer":NaN}'), rows[4]])
+    assert Fault(4, "its content cannot be read") in found
+
+
+@pytest.mark.parametrize("whose", ["whole", "account"])
+def test_nothing_is_built_on_a_charge_that_one_of_its_totals_does_not_count(rows, whose):
+    _, opened, charged, *_ = rows
+    basic = RULES["basic"]
+    assert follows("default", basic, charged, opened, opened)
+    totals = json.loads(charged.totals)
+    totals[whose] = json.loads(opened.totals)[whose]
+    forged = seal(opened.hash, "default", charged._replace(totals=canonical(totals)))
+    assert not follows("default", basic, forged, opened, opened)
+
+
+def test_what_cannot_be_read_in_an_event_is_told_with_its_number(rows):
+    event = rows[2].event()
+    told = "Event 3 was changed and cannot be read"
+    with pytest.raises(LedgerError, match=told), reading(event):
+        event.body["answer"]
+
+
+def test_text_of_any_language_is_stored_as_ascii(tmp_path):
+    with Ledger.create(tmp_path / "budget.db", "Überschuß", budget=Privacy(1)) as ledger:
+        assert ledger.charge(TENTH, {"data": "☃"}, request="é").record("日本") == "日本"
+        assert [row.body.isascii() for row in ledger._rows()] == [True] * 3
+        assert ledger.find("é")[1].body == {"answer": "日本"}
+        assert ledger.verify() == []
