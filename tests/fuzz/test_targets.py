@@ -142,7 +142,7 @@ def test_an_entry_point_with_a_bug_is_found(name, monkeypatch):
 
 
 def outcome(act):
-    return judge(Target("test", PARSER, "an entry point", lambda data: act()), b"x", seconds=0.05)
+    return judge(Target("test", PARSER, "an entry point", lambda data: act(), seconds=0.05), b"x")
 
 
 def raising(error):

@@ -16,7 +16,7 @@ an engine.
 """
 
 SECONDS = 5.0
-"""Processor time that one input may take."""
+"""Processor time that one input may take, unless its target says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class Target:
     words     what inputs are made of, for the fuzzer to put in
     longest   bytes of an input
     needs     modules that the entry point imports when it is called
+    seconds   processor time that one input may take
     """
 
     name: str
@@ -41,6 +42,7 @@ class Target:
     words: Sequence[bytes] = ()
     longest: int = 256
     needs: Sequence[str] = ()
+    seconds: float = SECONDS
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class WrongError(AssertionError):
     """A target saw a wrong value: a round trip that does not return, a password in a message."""
 
 
-def judge(target: Target, data: bytes, seconds: float = SECONDS) -> Finding | None:
+def judge(target: Target, data: bytes) -> Finding | None:
     """Run a target on an input; what it found, if that is a bug."""
     began = time.process_time()
     error: BaseException | None = None
@@ -77,7 +79,7 @@ def judge(target: Target, data: bytes, seconds: float = SECONDS) -> Finding | No
         told = _told(error)
         return Finding(target.name, type(error).__name__, place_of(error), told, data)
     taken = time.process_time() - began
-    if taken > seconds:
+    if taken > target.seconds:
         return Finding(target.name, "time", target.entry, f"{taken:.0f} s", data)
     return None
 
