@@ -514,8 +514,12 @@ def _swap_code(tree: ast.Module, site: _Site, file: Path) -> None:
     module = compile(part, str(file), "exec")
     for code in _codes(module):
         for function in _FUNCTIONS.get(_code_key(code), []):
-            if len(function.__code__.co_freevars) == len(code.co_freevars):
+            free = function.__code__.co_freevars
+            if len(free) == len(code.co_freevars):
                 function.__code__ = code
+                swapped += 1
+            elif free == ("__class__",):  # its super() was left out
+                function.__code__ = code.replace(co_freevars=free)
                 swapped += 1
     if not swapped:
         raise LookupError(f"{file.name}: {site.function} is not there")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from flint import arb
 
-from privmax.mechanisms.cells import FEW, Cells
+from privmax.mechanisms.cells import FEW, Cells, _balls, choices
 from privmax.mechanisms.contract import ROUNDING
 from privmax.mechanisms.weights import clip_width, round_chances, shares
 from privmax.noise.balls import START, precision
@@ -79,6 +79,38 @@ def test_the_error_of_a_first_look_has_room_for_every_term_of_its_sums():
     assert cells._look.error >= number * UNIT
 
 
+def test_a_first_look_needs_no_prefix():
+    """Sets of two from a best level of three, and single candidates below."""
+    cells = Cells([(0, 3), *((place, 1) for place in range(1, 1100))], 2, *rates())
+    assert cells.has_look
+    assert cells.prefixes == [0]
+    assert cells.error < 1e-9
+    assert_law(cells)
+
+
+def test_only_differences_of_depths_count():
+    near, far = (Cells([(at, 1), (at + 5, 2), (at + 6, 2)], 2, *rates()) for at in (0, 70))
+    assert far.numbers() == pytest.approx(near.numbers(), rel=1e-11)
+    with precision(200):
+        assert far.total().overlaps(near.total())
+
+
+def test_a_ball_holds_what_its_float_stands_for_down_to_where_floats_end():
+    """The logarithm is off by all that is allowed, up or down."""
+    error = 2.0**-11
+    logs = range(-760, 1)
+    with precision(200):
+        for log, found in zip(logs, _balls(np.exp(np.array(logs, float)), error), strict=True):
+            for off in (-error, error):
+                assert found.contains((log + arb(off)).exp())
+
+
+@pytest.mark.parametrize("number", [2**63 - 1, 2**63, 2**64, 10**40])
+def test_pairs_are_counted_however_many_candidates_there_are(number):
+    with precision(400):
+        assert choices(number, 2) == choices(number, number - 2) == number * (number - 1) // 2
+
+
 # Weights
 
 
@@ -108,3 +140,10 @@ def test_shares_are_as_exact_as_they_state():
         for chance, weight in zip(found, (1, 2, 4), strict=True):
             off = abs(arb(chance) * 7 / weight - 1)
             assert 0 < off < ROUNDING
+
+
+def test_a_share_that_cancels_is_asked_for_with_more_digits():
+    """At the first precision all of the other share is known, and nothing of this one."""
+    large = arb(2) ** 120
+    _, found = shares(lambda: [arb(1), ((large + arb(1) / 3) - large) / 2**200])
+    assert found == pytest.approx(2.0**-200 / 3, rel=ROUNDING, abs=0)

@@ -176,6 +176,11 @@ class Gate:
     def counts(self, number):
         return [one for one in range(number) if one >= self.least]
 
+class Door(Gate):
+    def __init__(self):
+        super().__init__()
+        self.is_open = False
+
 def wait(number):
     while number > 0:
         number -= 1
@@ -183,13 +188,17 @@ def wait(number):
 """
 
 TESTS = '''
-from privmax.planted import LEAST, Gate, wait
+from privmax.planted import LEAST, Door, Gate, wait
 
 def test_gate():
     assert Gate().opens(1)
     assert not Gate().opens(20)
     assert Gate().counts(5) == [3, 4]
     assert LEAST == 3
+
+def test_door():
+    assert Door().opens(1)
+    assert Door().is_open is False
 
 def test_wait():
     assert wait(3) == 0
@@ -253,3 +262,4 @@ def test_it_sees_what_is_killed_and_what_survives(tmp_path):
     assert endings["least: int = 3", "least: int = 4"] == mutation.KILLED
     assert endings["number -= 1", "number += 1"] == mutation.TIMED
     assert endings["self.most = most", "pass"] == mutation.KILLED
+    assert endings["super().__init__()", "pass"] == mutation.KILLED

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 
@@ -31,6 +32,7 @@ from privmax.mechanisms.contract import Law, draw_candidate, search_lead
 from privmax.mechanisms.peeling import sequence_law
 from privmax.mechanisms.registry import build, check_name, registered_name
 from privmax.mechanisms.sets import Sets
+from privmax.mechanisms.stages import default_stages
 from privmax.noise.coins import SYSTEM
 
 COST = {"epsilon": 1, "delta": "1e-6"}
@@ -150,6 +152,47 @@ def test_lists_state_the_errors_of_all_their_rounds():
     assert law.relative < 0.1
 
 
+def test_lists_state_the_absolute_errors_of_all_their_rounds():
+    """Each of three certain draws is off by one in a hundred."""
+    window = Profile([(9, 3)], universe=3).window(5)
+    law = sequence_law(window, [(0, 3)], 3, lambda left: [1.01], error=0.01)
+    assert law.chances[0, 0, 0] - 1 <= law.error
+    assert law.error < 0.1
+
+
+@pytest.mark.parametrize("universe", [3, 9])
+def test_the_law_of_a_list_has_the_floor_of_that_of_its_items(universe):
+    profile = Profile([(90, 2), (5, 1)], universe=universe)
+    for mechanism in (Exponential(epsilon=1, k=2), SharpMargin(**COST, k=2)):
+        for law in mechanism.sequences(profile).values():
+            assert law.floor == mechanism.law(profile).floor
+
+
+def test_two_are_not_both_the_best_where_there_is_one_best():
+    mechanism = SetMargin(epsilon=1, k=2)
+    assert mechanism._chance_best(Profile([(9, 1), (8, 3)], universe=4)) == 0
+
+
+def test_a_rank_is_picked_by_its_prior_and_its_threshold():
+    """With what probability each is picked, from the definition; everybody at once has no
+    threshold, but the highest score.
+    """
+    delta, share = 1e-3, 0.25
+    guards = Guards((1, 3), (2, 1), share=share, full="0.5")
+    mechanism = SharpMargin(epsilon=1, delta=delta, guards=guards)
+    scores = [9, 9, 7, 4, 1, 0]
+    levels = [(9, 2), (7, 1), (4, 1), (1, 1)]
+    weights = {6: 0.5 * math.exp(-share * scores[0])}
+    for rank, prior in ((1, 2), (3, 1)):
+        threshold = scores[rank] + 1 + math.log(rank / delta) / (1 - share)
+        weights[rank] = prior * math.exp(-share * threshold)
+    found = mechanism.joint(Profile(levels, universe=6))
+    assert set(found) == set(weights)
+    for rank, law in found.items():
+        picked = math.fsum([*(chance for _, _, chance in law.blocks), law.none])
+        assert picked == pytest.approx(weights[rank] / sum(weights.values()), rel=1e-9)
+
+
 class _SecondFromAfar(Exponential):
     """Draws the second of two in rare cases if it is six behind, and otherwise never, as its law
     tells without a word on zeros.
@@ -185,6 +228,29 @@ def test_no_lead_at_all_is_told_from_a_lead_of_one(among, expected):
     assert found == expected
 
 
+@pytest.mark.parametrize(("success", "expected"), [("0.81", 0), ("0.82", 1)])
+def test_no_lead_is_enough_for_two_where_both_are_among_the_best_by_luck(success, expected):
+    """Two of 11 candidates at the same score are both among the first ten with 9/11."""
+    found = search_lead(lambda profile: 1.0, candidates=11, near=10, success=success, k=2)
+    assert found == expected
+
+
+def test_a_probability_that_is_just_reached_is_enough():
+    assert search_lead(lambda profile: 1.0, candidates=4, near=3, success="0.75") == 0
+
+
+def test_without_a_lead_all_scores_are_zero():
+    def chance(profile):
+        return 1.0 if profile.top() == 0 else 0.0
+
+    assert search_lead(chance, candidates=10, near=9, success="0.5") == 0
+
+
+def test_no_lead_is_needed_where_there_are_no_others():
+    """Even by what releases nothing."""
+    assert search_lead(lambda profile: 0.0, candidates=5, near=5, success="0.95") == 0
+
+
 # The registry
 
 
@@ -211,6 +277,22 @@ def test_a_name_that_resembles_none_is_answered_with_an_example(name):
         check_name(name)
 
 
+def test_a_name_that_is_misspelled_is_answered_with_the_right_one():
+    with pytest.raises(ParameterError, match=r"Did you mean large-margin-truncated\?"):
+        check_name("large-margin-trunkated")
+
+
+@pytest.mark.parametrize(
+    ("name", "missing"), [("limited-domain", "rank"), ("choosing", "growth"), ("gap-test", "delta")]
+)
+def test_a_mechanism_is_not_built_without_what_it_needs(name, missing):
+    given = {"epsilon": 1, "delta": "1e-6", "rank": 3, "growth": 1}
+    taken = {key: given[key] for key in registry.MECHANISMS[name].parameters if key in given}
+    del taken[missing]
+    with pytest.raises(ParameterError, match=f"^{missing} is required: {name} needs it"):
+        build(name, **taken)
+
+
 def test_a_class_of_the_same_name_is_not_the_one_that_is_registered():
     other = type("Exponential", (Exponential,), {})
     assert registered_name(Exponential(epsilon=1)) == "exponential"
@@ -233,6 +315,20 @@ def test_a_cascade_ends_with_the_stage_that_takes_in_the_whole_universe():
         assert list(mechanism.budgets(universe)) == expected
 
 
+@pytest.mark.parametrize("k", [2, 10, 1000])
+def test_sets_shrink_by_a_fifth_and_in_the_end_one_at_a_time(k):
+    sizes = [stage.size for stage in default_stages(k, Fraction(1, 10))]
+    assert (sizes[0], sizes[-1]) == (k, 1)
+    for before, after in pairwise(sizes):
+        assert after == before - 1 or abs(after - 0.8 * before) <= 1
+
+
+def test_the_best_set_alone_is_tried_first_unless_epsilon_is_small():
+    first = [default_stages(10, Fraction(1, part))[0] for part in (1, 2, 4)]
+    assert [stage.width for stage in first] == [10, 10, 220]
+    assert first[0].silence > first[1].silence
+
+
 def test_the_law_of_a_set_has_no_weights_beyond_floats():
     """Two stand out by a million."""
     mechanism = SetMargin(**COST, k=2, stages=(Stage(2, 3, silence=1),))
@@ -248,6 +344,12 @@ def test_all_guards_of_a_nested_margin_are_light_at_the_floor():
     for ranks in ((1, 2, 3), (1, 4, 1000)):
         law = NestedMargin(**COST, ranks=ranks).law(Profile([(10**6, 1)]))
         assert law.none <= 2**-24
+
+
+def test_the_crowd_of_the_last_rank_is_light_at_the_floor():
+    """With a small epsilon and a large delta it weighs more than those who may slip."""
+    mechanism = NestedMargin(epsilon="0.01", delta="0.5", ranks=(1, 1000))
+    assert mechanism.law(Profile([(10**6, 1)])).none <= 2**-24
 
 
 def test_the_least_favored_rank_is_picked_where_only_it_has_a_gap_behind_it():
