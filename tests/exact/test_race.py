@@ -23,6 +23,7 @@ from privmax.noise.race import (
     QUADRATURE_ERROR,
     ExponentialNoise,
     LaplaceNoise,
+    _earlier,
     _end,
     _integrals,
     _Runner,
@@ -277,6 +278,29 @@ def test_a_law_ends_soon_after_somebody_has_surely_come(noise, case):
 
     assert minus_log_survival(end) > 44.99
     assert minus_log_survival(end - 1e-3) < 45
+
+
+def test_a_law_may_end_exactly_where_a_formula_changes():
+    """A second block next to where somebody has come with all but e^−45, on the grid of the search
+    for the end.
+    """
+    step = Fraction(46, 2**20)
+    x = -(-Fraction(45 - 2 * math.log(2)) // step) * step  # x + 2·ln 2 is just above 45
+    assert _end(np.array([0.0, float(x)]), np.zeros(2), LAPLACE) == x
+    lower = math.exp(-x) * (0.5 + x / 4)
+    assert race_law([(0, 1), (1, 1)], x, LAPLACE) == pytest.approx([1 - lower, lower], abs=1e-13)
+
+
+@every_noise
+def test_the_earlier_of_two_blocks_is_told(noise):
+    def runners():
+        scripts = (0b1111_0000, 0b1101_0000)  # the higher U, the less time
+        return [_Runner(Fraction(0), 1, noise, ScriptedCoins(one, 8)) for one in scripts]
+
+    early, late = runners()
+    assert _earlier(early, late) is True
+    early, late = runners()
+    assert _earlier(late, early) is False
 
 
 @every_noise
