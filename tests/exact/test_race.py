@@ -281,14 +281,16 @@ def test_a_law_ends_soon_after_somebody_has_surely_come(noise, case):
 
 
 def test_a_law_may_end_exactly_where_a_formula_changes():
-    """A second block next to where somebody has come with all but e^−45, on the grid of the search
-    for the end.
-    """
-    step = Fraction(46, 2**20)
-    x = -(-Fraction(45 - 2 * math.log(2)) // step) * step  # x + 2·ln 2 is just above 45
-    assert _end(np.array([0.0, float(x)]), np.zeros(2), LAPLACE) == x
+    """The second of two blocks is so deep that its formula changes at the end."""
+
+    def end(x):
+        return _end(np.array([0.0, x]), np.zeros(2), LAPLACE)
+
+    x = end(end(45 - 2 * math.log(2)))  # there nobody has come with probability e^−45
+    assert end(x) == x
     lower = math.exp(-x) * (0.5 + x / 4)
-    assert race_law([(0, 1), (1, 1)], x, LAPLACE) == pytest.approx([1 - lower, lower], abs=1e-13)
+    law = race_law([(0, 1), (1, 1)], Fraction(x), LAPLACE)
+    assert law == pytest.approx([1 - lower, lower], abs=1e-13)
 
 
 @every_noise
