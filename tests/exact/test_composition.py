@@ -90,7 +90,8 @@ def test_one_step_more_for_each_round_is_too_much(rounds, bounded_range):
 
 def test_a_cost_is_rounded_up_by_less_than_a_part_in_a_billion():
     with precision(96):
-        for cost in (arb(1) / 3, arb(10) ** 30 / 3, arb(10) ** -30 / 3):
+        short = (2**29 + arb(1) / 10) * arb((1, -64))  # too few digits if cut at 2^−64
+        for cost in (arb(1) / 3, arb(10) ** 30 / 3, arb(10) ** -30 / 3, short):
             rounded = composition._round_up(cost)
             assert composition.ball(rounded) > cost
             assert composition.ball(rounded) < cost * (1 + arb(2) ** -30)

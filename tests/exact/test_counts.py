@@ -290,6 +290,19 @@ def test_the_ball_of_a_sum_is_as_wide_as_what_is_left_out(variance, spread):
         assert float(found.rad() / first) == pytest.approx(1, abs=1e-6)
 
 
+@pytest.mark.parametrize("spread", [100, 1000])
+def test_far_out_on_wide_noise_a_sum_is_next_to_nothing(spread):
+    """Where the formula is not close: the sum is at most its first term and the integral."""
+    sigma = 1 << 13
+    with precision(128):
+        found = gaussian_sum(Fraction(sigma**2), spread * sigma)
+        area = (arb.pi() / 2).sqrt() * sigma * (spread / arb(2).sqrt()).erfc()
+        first = (-(arb(spread) ** 2) / 2).exp()
+        assert found.overlaps(area.union(area + first))
+        assert found.rel_accuracy_bits() < 60
+        assert abs(found) < (-(arb(spread) ** 2) / 4).exp()
+
+
 @pytest.mark.parametrize("power", [4, 20, 60])
 def test_tails_of_wide_noise_are_those_of_the_integral(power):
     """Far out the sum is between two integrals that differ by its first term."""

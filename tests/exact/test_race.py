@@ -23,6 +23,7 @@ from privmax.noise.race import (
     QUADRATURE_ERROR,
     ExponentialNoise,
     LaplaceNoise,
+    _earlier,
     _end,
     _integrals,
     _Runner,
@@ -277,6 +278,31 @@ def test_a_law_ends_soon_after_somebody_has_surely_come(noise, case):
 
     assert minus_log_survival(end) > 44.99
     assert minus_log_survival(end - 1e-3) < 45
+
+
+def test_a_law_may_end_exactly_where_a_formula_changes():
+    """The second of two blocks is so deep that its formula changes at the end."""
+
+    def end(x):
+        return _end(np.array([0.0, x]), np.zeros(2), LAPLACE)
+
+    x = end(end(45 - 2 * math.log(2)))  # there nobody has come with probability e^−45
+    assert end(x) == x
+    lower = math.exp(-x) * (0.5 + x / 4)
+    law = race_law([(0, 1), (1, 1)], Fraction(x), LAPLACE)
+    assert law == pytest.approx([1 - lower, lower], abs=1e-13)
+
+
+@every_noise
+def test_the_earlier_of_two_blocks_is_told(noise):
+    def runners():
+        scripts = (0b1111_0000, 0b1101_0000)  # the higher U, the less time
+        return [_Runner(Fraction(0), 1, noise, ScriptedCoins(one, 8)) for one in scripts]
+
+    early, late = runners()
+    assert _earlier(early, late) is True
+    early, late = runners()
+    assert _earlier(late, early) is False
 
 
 @every_noise

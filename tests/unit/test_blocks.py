@@ -131,6 +131,17 @@ def test_an_acceptance_that_ties_is_decided_by_further_bits():
     assert reject(exact + 12) == [0]
 
 
+@pytest.mark.parametrize("block", [1, 2])
+def test_first_digits_that_are_equal_to_the_sure_ones_do_not_decide(block):
+    """They may still be those of a number above the chance, which is rejected."""
+    blocks = Blocks(SMALL)
+    with precision(200):
+        chance = ((-ball(blocks._exponent(block, 1))).exp() * 256).floor().unique_fmpz()
+    assert chance == blocks._sure[block]
+    script = Script(bytes([int(chance)]), b"\xff" * 4)
+    assert blocks._reject(np.array([block], np.int16), np.array([1]), script).tolist() == [0]
+
+
 @pytest.mark.parametrize(("last", "sign"), [(-1, -1), (-2, 1)])
 def test_the_tails_lie_beyond_the_blocks_on_both_sides(last, sign):
     blocks = Blocks(Fraction(100))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from privmax.errors import DataError, ParameterError
-from privmax.profile import Profile
+from privmax.profile import Profile, _closer
 
 MANY = 2**80
 
@@ -184,23 +184,24 @@ def test_multiplicities_are_never_expanded():
 
 
 class Steep:
-    """10^12/s² candidates at or above a score s, as of itemsets of all sizes; it knows how many it
+    """many/s² candidates at or above a score s, as of itemsets of all sizes; it knows how many it
     was asked for.
     """
 
-    def __init__(self):
+    def __init__(self, top=10**5, many=10**12):
+        self.top, self.many = top, many
         self.most = 0
 
     def listed(self):
         return 0
 
     def maximum(self):
-        return 10**5
+        return self.top
 
     def histogram(self, above):
-        self.most = max(self.most, 10**12 // max(above, 1) ** 2)
-        upto = [10**12 // score**2 for score in range(10**5, max(above, 1) - 1, -1)]
-        levels = zip(range(10**5, 0, -1), upto, [0, *upto], strict=False)
+        self.most = max(self.most, self.many // max(above, 1) ** 2)
+        upto = [self.many // score**2 for score in range(self.top, max(above, 1) - 1, -1)]
+        levels = zip(range(self.top, 0, -1), upto, [0, *upto], strict=False)
         return [(s, many - less) for s, many, less in levels if many > less and s > above]
 
 
@@ -210,6 +211,20 @@ def test_small_steps_list_hardly_more_than_a_rank_takes(rank):
     window = Profile(reader, steep=True).down_to(rank)
     assert rank <= sum(window.counts)
     assert reader.most <= 2 * rank
+
+
+def test_the_first_step_is_small_where_the_best_score_is():
+    reader = Steep(top=200, many=100 * 200**2)
+    assert sum(Profile(reader, steep=True).down_to(110).counts) >= 110
+    assert reader.most <= 2 * 110
+
+
+def test_steps_are_shorter_where_few_were_found_lately_and_the_rank_is_near():
+    """Three quarters of the score at the least, and elsewhere half of it."""
+    slow, fast = (1100, 99), (1100, 87)  # above a score before this one, of 1000
+    assert _closer(1000, 100, slow, 150) == 750
+    assert _closer(1000, 100, slow, 10**5) == 500
+    assert _closer(1000, 100, fast, 1500) == 500
 
 
 def test_large_steps_list_them_all():

@@ -25,9 +25,10 @@ from privmax import (
     top_itemsets,
 )
 from privmax.counts import DiscreteLaplace
-from privmax.errors import DataError, ParameterError
+from privmax.errors import DataError, ParameterError, WorkError
 from privmax.itemsets import PrivBasis
 from privmax.learning import PrivateERM, Stumps
+from privmax.ledger import Ledger
 from privmax.ledger.events import Price
 from privmax.mechanisms.contract import Outcome
 from privmax.release import Release, Terms, answer
@@ -63,6 +64,16 @@ def test_counts_are_shown_with_their_error():
     noise = DiscreteLaplace(scale=1)
     assert replace(given, counts=(12345,), noise=noise).describe_counts() == ["12,345 ± 3 (95 %)"]
     assert replace(given, counts=(1234.5678,)).describe_counts() == ["1,234.57"]
+
+
+def test_counts_are_written_down_with_their_noise_and_read_again():
+    bare = Release(("tea",), Privacy(1), Exponential(epsilon=1), "you chose it", {"near": 3})
+    for counts, noise in (((), None), ((12345,), DiscreteLaplace(scale=2))):
+        release = replace(bare, counts=counts, noise=noise)
+        record = json.loads(json.dumps(release.to_record(str.upper)))
+        assert record["items"] == ["TEA"]
+        empty = replace(bare, items=(), diagnostics={})
+        assert empty.with_answer(record, str.lower, None) == release
 
 
 def test_a_release_as_a_dictionary_holds_all_of_it_and_can_be_written_as_json():
@@ -203,6 +214,13 @@ def test_terms_choose_once(monkeypatch):
     assert calls == [1]
 
 
+@pytest.mark.parametrize("k", [0, -1, 1.0, "1", True])
+def test_terms_refuse_a_k_that_is_no_number_of_items(k):
+    for options in (PRICE, {"given": Exponential(epsilon=1)}):
+        with pytest.raises(ParameterError, match=r"^k="):
+            Terms(**options, k=k)
+
+
 @pytest.mark.parametrize(
     ("terms", "ranged"),
     [
@@ -268,6 +286,28 @@ class Strange:
         return Privacy(1)
 
 
+def test_a_draw_is_tried_before_the_charge_only_where_candidates_may_be_too_many():
+    tried = []
+
+    class Eager(Strange):
+        def draw(self, profile, coins):
+            tried.append(profile)
+            raise WorkError("Too many.")
+
+    class Foreign:
+        """A source of somebody else, which does not say."""
+
+        profile = Profile([(5, 1)])
+
+    terms, source = Terms(given=Eager()), Foreign()
+    terms.look(source)
+    assert tried == []
+    source.may_be_too_many = True
+    with pytest.raises(WorkError, match="Too many"):
+        terms.look(source)
+    assert tried == [source.profile]
+
+
 def test_a_mechanism_of_somebody_else_is_tried_once():
     with pytest.raises(DataError, match="It cannot draw"):
         Terms(given=Strange()).check()
@@ -289,6 +329,24 @@ def test_an_answer_without_a_ledger_reads_draws_and_closes():
     release = answer(Terms(**PRICE), read, warn=lambda: said.append("warn"))
     assert release.item == "it"
     assert said == ["read", "warn", "name", "close"]
+
+
+def test_an_answer_with_a_ledger_is_drawn_once(tmp_path):
+    said = []
+
+    def read(stack):
+        said.append("read")
+        return Sure(Profile([(10**9, 1)]))
+
+    with Ledger.create(tmp_path / "budget.db", budget=Privacy(3, "1e-5")) as ledger:
+        found = [answer(Terms(**PRICE), read, ledger.request("first")) for _ in range(2)]
+        assert ledger.spent == Privacy(1, "1e-6")
+    assert found[0] == found[1]
+    assert [(one.item, one.request, one.recorded is None) for one in found] == [
+        ("it", "first", True),
+        ("it", "first", False),
+    ]
+    assert said == ["read"]
 
 
 def test_an_outcome_is_of_the_profile():

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from flint import ctx
+from flint import arb, ctx
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +17,7 @@ from privmax.errors import ParameterError
 from privmax.noise import bulk, samplers
 from privmax.noise.balls import ball, ceiling_log, precision
 from privmax.noise.coins import SYSTEM
-from privmax.testing import ScriptedCoins, SeededCoins
+from privmax.testing import ScriptedCoins, SeededCoins, walk
 
 
 @pytest.mark.parametrize(
@@ -113,6 +113,39 @@ def test_a_boundary_next_to_a_short_fraction_is_told_from_it(power):
             assert samplers.weighted(weights, ScriptedCoins(script, 400)) == expected
             left = samplers.Uniform(ScriptedCoins(script, 400)).left_of(lambda cut=cut: ball(cut))
             assert left is not expected
+
+
+@pytest.mark.parametrize("length", [80, 96, 120, 1000])
+def test_a_real_of_which_many_bits_are_known_is_compared_by_a_few_more(length):
+    for script, expected in ((0b01, True), (0b11, False)):
+        uniform = samplers.Uniform(ScriptedCoins(script, 2))
+        uniform.known, uniform.length = 1 << length - 1, length
+        point = Fraction(1, 2) + Fraction(1, 2 ** (length + 1))
+        assert uniform.left_of(lambda point=point: ball(point)) is expected
+
+
+def test_a_weighted_draw_takes_no_more_coins_than_decide_it():
+    even = walk(lambda coins: samplers.weighted(lambda: [ball(1), ball(1)], coins), 1)
+    assert even == ({0: Fraction(1, 2), 1: Fraction(1, 2)}, 0)
+    mixed = walk(lambda coins: samplers.weighted(lambda: [ball(2), ball(1), ball(1)], coins), 2)
+    assert mixed == ({0: Fraction(1, 2), 1: Fraction(1, 4), 2: Fraction(1, 4)}, 0)
+
+
+@pytest.mark.parametrize("x", [Fraction(1, 2), Fraction(1), Fraction(2)])
+def test_a_coin_of_bias_one_over_a_power_of_e_falls_on_both_sides(x):
+    near = int(math.exp(-x) * 2**20)
+    found = [samplers.bernoulli_exp(x, ScriptedCoins(near + off, 20)) for off in (-1, 1)]
+    assert found == [True, False]
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_a_jump_is_told_from_the_next_where_its_boundary_is_next_to_a_half(side):
+    """At a rate of (1 ± 2^−200)·ln 2 it is 1 from U = 1/2 ∓ 2^−201·ln 2 on down."""
+    edge = Fraction(1, 2) - side * Fraction(math.log(2)) / 2**201
+    for u, expected in ((edge - Fraction(1, 2**203), 1), (edge + Fraction(1, 2**203), 0)):
+        script = ScriptedCoins(int(u * 2**600), 600)
+        rate = lambda: arb.const_log2() * (1 + side * arb((1, -200)))  # noqa: E731
+        assert samplers.jump(rate, script) == expected
 
 
 def test_a_precision_ends_with_its_block():
