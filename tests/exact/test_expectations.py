@@ -149,6 +149,47 @@ def test_the_first_of_many_equal_candidates(number):
     assert found == pytest.approx((0.5, 0.5), abs=ERROR)
 
 
+def two_blocks(first, second, weight, k, guard):
+    """Size and hits of k draws from blocks of weights 1 and `weight`: the law of how many came
+    from the first, draw after draw.
+    """
+    size = hits = 0.0
+    law = np.zeros(k + 1)
+    law[0] = 1.0
+    for drawn in range(k):
+        mine = np.arange(k + 1)
+        heavy = np.maximum(0, first - mine) * 1.0
+        light = np.clip(second - (drawn - mine), 0, second) * weight
+        rise, stay = law * heavy / (heavy + light + guard), law * light / (heavy + light + guard)
+        hits += rise.sum()
+        size += rise.sum() + stay.sum()
+        law = stay + np.concatenate([[0.0], rise[:-1]])
+    return size, hits
+
+
+@pytest.mark.parametrize("guard", [0.0, 0.5])
+def test_hundreds_are_counted_from_the_least_number_that_is_likely(guard):
+    k, log = 300, math.log(guard) if guard else -math.inf
+    found = expected_draws([(0, 400), (1, 400)], Fraction(1), k, guard=log, first=1)
+    expected = two_blocks(400, 400, math.exp(-1), k, guard)
+    assert found == pytest.approx(expected, abs=k * ERROR)
+
+
+def test_crowds_ring_before_a_single_candidate_that_weighs_more():
+    """Nobody of the first block may ring yet, and somebody of each block behind it."""
+    crowd = 10**17
+    blocks = [(0, 1), (1, crowd), (2, crowd)]
+    found = expected_draws(blocks, Fraction(1), 1, guard=-math.inf, first=2)
+    assert found == pytest.approx((1, 1 / (1 + math.exp(-1))), abs=ERROR)
+
+
+def test_hits_end_with_the_first_blocks():
+    """Two blocks that still ring long after them are no part of them."""
+    blocks = [(0, 1), (100, 1), (200, 50), (201, 50)]
+    found = expected_draws(blocks, Fraction(1), 52, guard=-math.inf, first=1)
+    assert found == pytest.approx((52, 1), abs=52 * ERROR)
+
+
 def test_nobody_is_drawn_where_nobody_is_or_the_guard_is_certain():
     assert expected_draws([], Fraction(1), 3, guard=-math.inf, first=0) == (0, 0)
     assert expected_draws([(0, 5)], Fraction(1), 3, guard=math.inf, first=1) == (0, 0)

@@ -7,12 +7,15 @@ from __future__ import annotations
 import math
 import random
 import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from privmax import LargeMargin, LargeMarginTruncated, ParameterError, Profile
+from privmax.mechanisms import large_margin
 from privmax.mechanisms.large_margin import Piece, _stretches
+from privmax.mechanisms.noisy_maximum import noise_law
 from privmax.testing import ScriptedCoins
 
 PRICE = {"epsilon": 1, "delta": "1e-6"}
@@ -22,7 +25,7 @@ both_kinds = pytest.mark.parametrize("kind", [LargeMargin, LargeMarginTruncated]
 
 @both_kinds
 @pytest.mark.parametrize(
-    ("epsilon", "end"), [(1, 67), (1, 70), (1, 5000), (20, 2**100)], ids=lambda value: f"{value:g}"
+    ("epsilon", "end"), [(1, 67), (1, 70), (1, 5000), (20, 2**200)], ids=lambda value: f"{value:g}"
 )
 def test_all_ranks_of_a_stretch_have_its_threshold(kind, epsilon, end):
     """A threshold never falls with the rank, so the first rank of a stretch and its last will do.
@@ -36,6 +39,51 @@ def test_all_ranks_of_a_stretch_have_its_threshold(kind, epsilon, end):
         assert mechanism.threshold(first) == threshold == mechanism.threshold(last)
         assert 16 * (last - first) < max(16, first)
     assert lasts[-1] == end
+
+
+@both_kinds
+def test_a_rank_that_nearly_has_the_next_threshold_is_in_the_stretch_of_its_own(kind):
+    """At epsilon 12 a tail is the ceiling of ln(3r(r+1)/δ): just below 20 at rank 65."""
+    delta = 3 * 65 * 66 / Fraction(math.exp(20)) * Fraction("1.00001")
+    mechanism = kind(epsilon=12, delta=delta)
+    lasts, thresholds = _stretches(mechanism, 70, 1)
+    assert 65 in lasts
+    assert thresholds[lasts.index(65)] == mechanism.threshold(65) < mechanism.threshold(66)
+
+
+CROWDED = Profile([(99, 3), (98, 4), (96, 70), (90, 1), (60, 9)], universe=200)
+
+
+def excesses(mechanism, window, end):
+    """That of every rank: how far the next one stands below the top, less the threshold."""
+    return {rank: window.depth(rank + 1) - mechanism.threshold(rank) for rank in range(1, end)}
+
+
+@both_kinds
+def test_pieces_hold_every_rank_once_with_its_excess(kind):
+    mechanism = kind(epsilon=2, delta="1e-6")
+    window = mechanism._window(CROWDED)
+    pieces = mechanism._pieces(window, 200, 1)
+    ranks = [rank for piece in pieces for rank in range(piece.first, piece.last + 1)]
+    assert ranks == list(range(1, 200))
+    found = [piece.excess for piece in pieces for _ in range(piece.first, piece.last + 1)]
+    assert found == list(excesses(mechanism, window, 200).values())
+
+
+@pytest.mark.parametrize("offset", [-40, 0, 250])
+@pytest.mark.parametrize("epsilon", [2, 40])
+def test_runs_hold_every_rank_once_and_bound_the_excess_of_all_that_come(epsilon, offset):
+    mechanism = LargeMargin(epsilon=epsilon, delta="1e-6")
+    window = mechanism._window(CROWDED)
+    expected = excesses(mechanism, window, 200)
+    runs = list(mechanism._runs(window, offset, CROWDED))
+    assert [rank for run in runs for rank in range(run.start, run.stop)] == list(range(1, 200))
+    for run in runs:
+        largest = -math.inf
+        for rank in reversed(range(run.start, run.stop)):
+            assert run.excess(rank) == offset + expected[rank]
+            largest = max(largest, run.excess(rank))
+            assert largest <= run.bound(rank)
 
 
 FIRST, LAST = 100, 200
@@ -82,6 +130,23 @@ def test_a_zero_is_not_called_impossible(kind, universe):
 
 
 @both_kinds
+@pytest.mark.parametrize("universe", [None, 3])
+def test_the_errors_of_a_joint_law_cover_what_is_missing_at_every_estimate(kind, universe):
+    """Its parts add up to the chance of the estimate, but for the noise that is left out."""
+    mechanism = kind(epsilon=3, delta="0.1", cap=3)
+    masses, errors = {}, {}
+    for (estimate, _), part in mechanism.joint(Profile([(9, 2)], universe=universe)).items():
+        mass = part.none + math.fsum(chance for _, _, chance in part.blocks)
+        masses[estimate] = masses.get(estimate, 0.0) + mass
+        errors[estimate] = errors.get(estimate, 0.0) + part.error
+        assert part.error >= 0
+    assert len(masses) > 60
+    for estimate, mass in masses.items():
+        chance = math.tanh(1 / 2) * math.exp(-abs(estimate - 9))
+        assert abs(mass - chance) <= errors[estimate] < 1e-11
+
+
+@both_kinds
 @pytest.mark.parametrize(("name", "universe", "cap"), [("universe", 65, 1), ("cap", None, 65)])
 def test_a_joint_law_of_more_than_64_is_refused(kind, name, universe, cap):
     mechanism = kind(epsilon=60, delta="0.3", cap=cap)
@@ -107,6 +172,18 @@ def test_noise_alone_may_take_too_long():
     assert steps(LargeMargin(epsilon="1e-5", delta="1e-6", cap=1)) > 1e9
 
 
+def test_steps_are_counted_by_the_values_that_the_shared_noise_takes(monkeypatch):
+    """Those of both noises together, for each of the 64 thresholds that are always counted."""
+    mechanism = LargeMargin(epsilon="0.1", delta="1e-6")
+    stages = mechanism._maximum().scale(1), mechanism._search(CROWDED).shared_scale()
+    values = sum(len(noise_law(scale)[0]) for scale in stages)
+    monkeypatch.setattr(large_margin, "LAW_STEPS", 1.01 * 64 * values)
+    mechanism._check_work(1, 1)
+    monkeypatch.setattr(large_margin, "LAW_STEPS", 0.99 * 64 * values)
+    with pytest.raises(ParameterError, match=r"^epsilon="):
+        mechanism._check_work(1, 1)
+
+
 def test_races_take_steps_of_their_own():
     """The same number of thresholds that the exponential stage has a law for."""
     options = {"epsilon": "0.1", "delta": "1e-6"}
@@ -115,11 +192,13 @@ def test_races_take_steps_of_their_own():
 
 
 @both_kinds
-def test_a_search_past_a_billion_ties_costs_a_few_coins(kind):
+@pytest.mark.parametrize("before", [[], [(3001, 7)]])
+def test_a_search_past_a_billion_ties_costs_a_few_coins(kind, before):
     """They cannot pass, and whoever stands behind them nearly must."""
     coins = ScriptedCoins(random.Random(5).getrandbits(5000), 5000)
-    outcome = kind(**PRICE).draw(Profile([(3000, 10**9)]), coins)
-    assert (outcome.score, outcome.diagnostics["near_maximizers"]) == (3000, 10**9)
+    outcome = kind(**PRICE).draw(Profile([*before, (3000, 10**9)]), coins)
+    near = 10**9 + sum(count for _, count in before)
+    assert (outcome.score, outcome.diagnostics["near_maximizers"]) == (3000, near)
 
 
 @both_kinds

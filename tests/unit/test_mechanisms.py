@@ -19,6 +19,7 @@ from privmax import (
     JointExponential,
     LimitedDomain,
     NestedMargin,
+    NoisyMaximum,
     ParameterError,
     PermuteAndFlip,
     Profile,
@@ -191,6 +192,19 @@ def test_a_rank_is_picked_by_its_prior_and_its_threshold():
     for rank, law in found.items():
         picked = math.fsum([*(chance for _, _, chance in law.blocks), law.none])
         assert picked == pytest.approx(weights[rank] / sum(weights.values()), rel=1e-9)
+
+
+def test_a_noisy_maximum_leaves_out_no_more_than_it_says():
+    """Beyond a distance d noise of scale 1/ε lies with probability 2e^(−εd)/(1 + e^ε), and 2^−46
+    is the most that the law leaves out.
+    """
+    for epsilon in (8, 1, "0.37", "0.01"):
+        mechanism = NoisyMaximum(epsilon=epsilon)
+        rate, law = float(mechanism.epsilon), mechanism.law(CLEAR)
+        distance = max(law) - 10**6
+        assert sorted(law) == list(range(10**6 - distance, 10**6 + distance + 1))
+        assert 2 * math.exp(-rate * distance) / (1 + math.exp(rate)) <= 2**-46
+        assert math.fsum(law.values()) == pytest.approx(1, abs=1e-12)
 
 
 class _SecondFromAfar(Exponential):
