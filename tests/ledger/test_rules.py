@@ -24,6 +24,7 @@ from privmax.ledger.rules import (
     TOLERANCE,
     Conversion,
     close,
+    less,
     rule_for,
     short,
     total_of,
@@ -406,3 +407,10 @@ def test_what_is_close_is_less_than_a_part_in_a_trillion():
     assert not close(one, Privacy(1 + 2 * TOLERANCE, "1e-6"))
     assert not close(one, Privacy(1, "1.1e-6"))
     assert Fraction(1, 10**12) > TOLERANCE
+
+
+def test_what_is_left_is_the_difference_of_each_number_and_never_negative():
+    made = Privacy(3, "1e-5")
+    assert less(made, Privacy(1, "1e-6")) == Privacy(2, "9e-6")
+    assert less(made, Privacy(4, "1e-6")) == Privacy(0, "9e-6")
+    assert less(made, Privacy(1, "1e-4")) == Privacy(2)
