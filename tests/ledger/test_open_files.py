@@ -161,6 +161,20 @@ def test_at_the_end_of_the_process_all_files_are_left_alone(ledger, file, monkey
     free(left)
 
 
+@posix
+def test_only_files_that_are_open_count_towards_those_that_stay_open(ledger, file, monkeypatch):
+    ledger.close()
+    monkeypatch.setattr(files, "_files", weakref.WeakSet())
+    monkeypatch.setattr(files, "KEPT", 2)
+    opened = [files.OpenFile(file, sqlite3.connect) for _ in range(3)]
+    assert [one.kept for one in opened] == [True, True, False]
+    for one in opened:
+        one.close()
+    again = files.OpenFile(file, sqlite3.connect)
+    assert again.kept
+    again.close()
+
+
 # What a fork leaves alone
 
 

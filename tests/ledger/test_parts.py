@@ -149,6 +149,16 @@ def test_who_splits_off_the_same_part_at_the_same_time_shares_it(whole, monkeypa
     assert whole.spent == Privacy(1)
 
 
+def test_why_a_part_cannot_be_made_is_told(whole, monkeypatch):
+    def refuse(*_):
+        raise LedgerError("The disk is full.")
+
+    monkeypatch.setattr(Ledger, "_make", refuse)
+    with pytest.raises(LedgerError, match="The disk is full"):
+        whole.split("sales", Privacy(1), unit="user")
+    assert whole.spent == Privacy(1)
+
+
 def test_one_charge_makes_one_part_wherever_it_lies(whole, tmp_path):
     whole.split("sales", Privacy(1), unit="user", where=tmp_path / "a.db").close()
     for where in (tmp_path / "b.db", None):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -66,6 +68,24 @@ def test_an_event_outside_of_the_history_is_told_by_its_number(rows, seq, told):
     assert told in found.what
 
 
+def test_the_first_event_lies_behind_the_last_where_the_head_says_that_there_is_none(rows):
+    (found,) = faults("default", [], (0, ""), rows[:1])
+    assert found.seq == 1
+    assert "lies behind the event" in found.what
+
+
+@pytest.mark.parametrize("request_id", ["a", None])
+def test_a_charge_without_an_id_of_its_own_is_found(rows, request_id):
+    found = verify([*rows[:4], rows[4]._replace(request=request_id)])
+    assert found == [Fault(5, "its request was charged before, or has no id")]
+
+
+@pytest.mark.parametrize("moment", ["yesterday", "2026-01-01T00:00:00", None])
+def test_a_time_that_is_none_is_found(rows, moment):
+    found = verify([*rows[:3], rows[3]._replace(moment=moment), rows[4]])
+    assert found == [Fault(4, "its time is none")]
+
+
 def test_a_number_that_is_none_is_found(rows):
     """JSON has no such number, though Python reads and writes it."""
     found = verify([*rows[:3], rows[3]._replace(body='{"answer":NaN}'), rows[4]])
@@ -81,6 +101,31 @@ def test_nothing_is_built_on_a_charge_that_one_of_its_totals_does_not_count(rows
     totals[whose] = json.loads(opened.totals)[whose]
     forged = seal(opened.hash, "default", charged._replace(totals=canonical(totals)))
     assert not follows("default", basic, forged, opened, opened)
+
+
+def test_nothing_is_built_on_a_second_event_that_passes_for_the_first(tmp_path):
+    """Whoever removes the first event could else begin again, with nothing spent."""
+    file = tmp_path / "budget.db"
+    with Ledger.create(file, budget=Privacy(1)) as made:
+        made.charge(TENTH, WHAT, request="a")
+        first, second = made._rows()
+    forged = seal(
+        "", "default", second._replace(kind=first.kind, body=first.body, totals=first.totals)
+    )
+    with Ledger(file) as ledger, closing(sqlite3.connect(file)) as other:
+        for (name,) in other.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'trigger'"
+        ).fetchall():
+            other.execute(f"DROP TRIGGER {name}")
+        other.execute("DELETE FROM privmax_events WHERE seq = 1")
+        other.execute(
+            "UPDATE privmax_events SET kind = ?, body = ?, totals = ?, hash = ?",
+            [forged.kind, forged.body, forged.totals, forged.hash],
+        )
+        other.execute("UPDATE privmax_ledgers SET hash = ?", [forged.hash])
+        other.commit()
+        with pytest.raises(LedgerError, match=r"Event 2 .* does not follow from the events before"):
+            ledger.charge(TENTH, WHAT, request="b")
 
 
 def test_what_cannot_be_read_in_an_event_is_told_with_its_number(rows):

@@ -116,6 +116,13 @@ def test_without_a_slack_a_stated_rho_is_not_used():
     assert "route" not in found.state
 
 
+@pytest.mark.parametrize("budget", [Privacy(10), Privacy(10, Fraction(1, 1 << 220))])
+def test_nor_is_it_counted_where_it_is_not_used(budget):
+    """A tally of it would say nothing about a charge whose delta is counted too."""
+    told = Price(GAUSSIAN.privacy)
+    assert total("zcdp", [GAUSSIAN] * 2, budget) == total("zcdp", [told] * 2, budget)
+
+
 def test_what_is_spent_does_not_fall():
     found = total("zcdp", [PURE] * 3)
     for price in (GAUSSIAN, MIXED, PURE, GAUSSIAN):

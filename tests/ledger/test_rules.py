@@ -21,9 +21,9 @@ from privmax.ledger.rules import (
     BITS,
     DIFFERENT,
     STEPS,
-    TOLERANCE,
     Conversion,
     close,
+    less,
     rule_for,
     short,
     total_of,
@@ -400,9 +400,16 @@ def test_a_ledger_of_any_rule_fills_up_and_adds_up(tmp_path, name):
         assert ledger.verify() == []
 
 
-def test_what_is_close_is_less_than_a_part_in_a_trillion():
-    one = Privacy(1, "1e-6")
-    assert close(one, Privacy(1 + TOLERANCE, "1e-6"))
-    assert not close(one, Privacy(1 + 2 * TOLERANCE, "1e-6"))
+def test_what_is_close_differs_by_as_much_as_the_proof_says_and_only_in_epsilon():
+    one, most = Privacy(1, "1e-6"), Fraction(1, 2**40)
+    for difference in (most, -most):
+        assert close(one, Privacy(1 + difference, "1e-6"))
+        assert not close(one, Privacy(1 + difference * 101 / 100, "1e-6"))
     assert not close(one, Privacy(1, "1.1e-6"))
-    assert Fraction(1, 10**12) > TOLERANCE
+
+
+def test_what_is_left_is_the_difference_of_each_number_and_never_negative():
+    made = Privacy(3, "1e-5")
+    assert less(made, Privacy(1, "1e-6")) == Privacy(2, "9e-6")
+    assert less(made, Privacy(4, "1e-6")) == Privacy(0, "9e-6")
+    assert less(made, Privacy(1, "1e-4")) == Privacy(2)

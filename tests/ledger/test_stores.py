@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import getpass
+import sqlite3
+
 import pytest
 
 from privmax.errors import LedgerError, ParameterError
-from privmax.ledger import Ledger, Price
+from privmax.ledger import Ledger, Price, files
+from privmax.ledger import ledger as module
+from privmax.ledger.events import Row
+from privmax.ledger.rows import LAST, Rows
 from privmax.ledger.sqlite import SqliteStore
 from privmax.privacy import Privacy
 
@@ -86,9 +92,78 @@ def name_nobody(file):
         Ledger.at(file, who="")
 
 
-@pytest.mark.parametrize("look", [Ledger.names, name_nobody])
+def find_nothing(file):
+    assert Ledger.at(file)._find(file, "nothing") is None
+
+
+@pytest.mark.parametrize("look", [Ledger.names, name_nobody, find_nothing])
 def test_a_place_that_was_only_looked_into_is_closed(file, monkeypatch, look):
     closed = []
     monkeypatch.setattr(SqliteStore, "close", lambda store: closed.append(store))
     look(file)
     assert len(closed) == 1
+
+
+def test_what_a_transaction_added_is_found_without_asking_again():
+    asked = []
+    rows = Rows(lambda query, bound: asked.append(query) or [], "default")
+    rows._found["account", "ann", LAST] = None  # as looked up before
+    row = Row(7, "reserved", "", "me", "r", "ann", "{}", "{}", "abc")
+    rows.append(row)
+    assert len(asked) == 1
+    assert rows.head() == (7, "abc")
+    assert rows.at(7) == rows.of_request("r", "reserved") == rows.last_of_account("ann") == row
+    assert rows.is_new(row)
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("error", [KeyError("uid not found: 1234"), OSError("No username set")])
+def test_a_user_without_a_name_is_unknown(file, monkeypatch, error):
+    def refuse():
+        raise error
+
+    monkeypatch.setattr(getpass, "getuser", refuse)
+    with Ledger(file) as ledger:
+        ledger.charge(ONE, {})
+        assert [event.who for event in ledger.history()][1:] == ["unknown"]
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (OSError(28, "No space left on device"), "cannot be created: No space left on device"),
+        (sqlite3.OperationalError("disk I/O error"), "SQLite failed"),
+    ],
+)
+def test_a_file_that_cannot_be_made_is_told_at_once(tmp_path, monkeypatch, error, told):
+    def refuse(path):
+        raise error
+
+    monkeypatch.setattr(files, "scratch", refuse)
+    with pytest.raises(LedgerError, match=told):
+        SqliteStore(tmp_path / "new.db").prepare()
+
+
+def test_events_of_another_format_are_not_read(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "SCHEMA", 2)
+        Ledger.create(tmp_path / "newer.db", budget=Privacy(3)).close()
+    with pytest.raises(LedgerError, match="uses event format 2; this privmax reads format 1"):
+        Ledger(tmp_path / "newer.db")
+
+
+@pytest.mark.parametrize("budget", [Privacy(2, "1e-5"), Privacy(1, "1e-6"), Privacy(1)])
+def test_both_numbers_of_a_budget_must_be_those_it_was_made_with(tmp_path, budget):
+    Ledger.create(tmp_path / "both.db", budget=Privacy(1, "1e-5")).close()
+    with pytest.raises(LedgerError, match="was created with a budget of epsilon 1, delta 1e-05"):
+        Ledger(tmp_path / "both.db", budget=budget)
+
+
+@pytest.mark.parametrize("account", ["", "a\nb", "x" * 201, 7])
+def test_an_account_is_named_by_printable_text(file, account):
+    with Ledger(file) as ledger:
+        with pytest.raises(ParameterError, match="account="):
+            ledger.open_account(account, Privacy(1))
+        with pytest.raises(ParameterError, match="account="):
+            ledger.charge(ONE, {}, account=account)
+        assert len(list(ledger.history())) == 1
