@@ -149,6 +149,22 @@ def test_the_first_of_many_equal_candidates(number):
     assert found == pytest.approx((0.5, 0.5), abs=ERROR)
 
 
+@pytest.mark.parametrize("number", [10**9, 10**12, 10**15, 10**20, 10**40])
+@pytest.mark.parametrize("k", [2, 5])
+def test_some_of_very_many_equal_candidates(number, k):
+    """A guard as heavy as all of them: each further one comes before it with probability 1/2."""
+    found = expected_draws([(0, number)], Fraction(1), k, guard=math.log(number), first=1)
+    assert found == pytest.approx((1 - 2.0**-k, 1 - 2.0**-k), abs=ERROR)
+
+
+def test_lists_are_planned_in_universes_beyond_64_bits():
+    for universe in (10**15, 10**18, 10**19, 10**30):
+        profile = Profile([(400, 2), (350, 3)], universe=universe)
+        exponential = Exponential(epsilon=5, delta="1e-6", k=5)
+        found = exponential.expect(profile, 5)
+        assert found == pytest.approx((5, 5), abs=1e-3)
+
+
 def two_blocks(first, second, weight, k, guard):
     """Size and hits of k draws from blocks of weights 1 and `weight`: the law of how many came
     from the first, draw after draw.

@@ -190,15 +190,12 @@ def _binomial(number: int, rung: Floats, bound: int) -> Floats:
     mean = number * float(-np.expm1(-rung.max()))
     most = min(number, bound - 1, math.ceil(mean + 12 * math.sqrt(mean) + 40))
     n = np.arange(most + 1)
-    ways = math.lgamma(number + 1) - _log_factorials(n) - _log_factorials(number - n)
+    ratios = [math.log((number - one) / (one + 1)) for one in range(most)]
+    ways = np.cumsum([0.0, *ratios])  # the logarithms of factorials would cancel in large numbers
     logs = np.log(np.maximum(-np.expm1(-rung), 1e-300))[:, None] * n
-    found: Floats = np.exp(ways + logs - rung[:, None] * (number - n))
+    found: Floats = np.exp(ways + logs - rung[:, None] * (float(number) - n))
     likely = np.flatnonzero(found.max(axis=0) > _TINY**1.2)
     return found[:, : likely[-1] + 1] if len(likely) else found[:, :1]
-
-
-def _log_factorials(numbers: NDArray[np.int64]) -> Floats:
-    return np.array([math.lgamma(number + 1) for number in numbers.tolist()])
 
 
 def _add(laws: Floats, more: Floats, bound: int) -> Floats:
