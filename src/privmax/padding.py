@@ -12,12 +12,16 @@ from privmax.numbers import Number, positive
 LONGEST = 86_400
 """Seconds of a schedule at most: a day."""
 
+SHORTEST = Fraction(1, 1000)
+"""Seconds of a schedule at least. No release is as quick, and a step that a float takes for 0 would
+never reach the time that has passed."""
+
 
 def read_seconds(name: str, value: Number) -> Fraction:
     """Read the step of a schedule.
 
     Raises:
-        ParameterError: It is not above 0, or longer than a day.
+        ParameterError: It is below a thousandth, or longer than a day.
 
     Examples:
         >>> read_seconds("seconds", "0.5")
@@ -26,6 +30,8 @@ def read_seconds(name: str, value: Number) -> Fraction:
     seconds = positive(name, value, "For example 2.")
     if seconds > LONGEST:
         raise ParameterError(name, value, "it must be at most 86400, a day", "For example 2.")
+    if seconds < SHORTEST:
+        raise ParameterError(name, value, "it must be at least 0.001", "For example 2.")
     return seconds
 
 
@@ -43,7 +49,7 @@ class pad_time:  # used as a statement: with pad_time(2): …
         sleep: Waits so many seconds; for tests only.
 
     Raises:
-        ParameterError: `seconds` is not above 0, or longer than a day.
+        ParameterError: `seconds` is below a thousandth, or longer than a day.
 
     Examples:
         >>> import privmax

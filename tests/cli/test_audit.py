@@ -281,6 +281,36 @@ def leaky(data, seed):
 
 def quiet(data, seed):
     return random.Random(seed).random() < 0.5
+
+
+def loud(data, seed):
+    return "\\x1b]0;t\\x07\\u202e" + str(data)
+
+
+def failing(data, seed):
+    raise ValueError("canary")
+
+
+def leaving(data, seed):
+    raise SystemExit(7)
+
+
+def alone(data):
+    return data
+
+
+def deep(data, seed):
+    found = []
+    for _ in range(5000):
+        found = [found]
+    return found
+
+
+def nameless(data, seed):
+    return object()
+
+
+globals()["tag[/b]"] = leaky
 """
 
 
@@ -327,9 +357,34 @@ def test_a_function_of_ones_own_is_audited(own):
         ("--of math:sin --epsilon 1", "pairs of data sets"),
         ("--of math:sin --epsilon 1 --pairs nothing.json", "list of pairs"),
         ("--of math:sin --pairs pairs.json", "either epsilon or rho"),
+        ("--of :f --epsilon 1 --pairs pairs.json", "importing it raised ValueError"),
+        ("--of .x:f --epsilon 1 --pairs pairs.json", "importing it raised TypeError"),
+        ("--of {own}:leaky --epsilon 701 --pairs pairs.json", "at most 700"),
+        ("--of {own}:leaky --rho 1e400 --pairs pairs.json", "--rho 1e400: it must be at most 700"),
+        ("--of {own}:leaky --epsilon 1 --pairs mapping.json", "list of pairs"),
+        ("--of {own}:leaky --epsilon 1 --pairs pairs.json --samples 3", "at least 4"),
+        ("--of {own}:leaky --epsilon 1 --pairs pairs.json --confidence 0.99999999999999999", "1"),
+        ("--of {own}:failing --epsilon 1 --pairs pairs.json", "it raised ValueError"),
+        ("--of {own}:leaving --epsilon 1 --pairs pairs.json", "it raised SystemExit"),
+        ("--of {own}:alone --epsilon 1 --pairs pairs.json", "it raised TypeError"),
+        ("--of {own}:deep --epsilon 1 --pairs pairs.json", "nested too deeply"),
+        ("--of {own}:nameless --epsilon 1 --pairs pairs.json", "cannot be told to be equal"),
     ],
 )
 def test_mistakes_with_of_are_named(own, line, said):
-    run = privmax(*shlex.split(line))
+    Path("mapping.json").write_text('{"ab": 1}', encoding="utf-8")
+    run = privmax(*shlex.split(line.replace("{own}", own)))
     assert run.exit_code == 2
     assert said in run.stderr
+    assert "canary" not in run.stderr
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_outcomes_and_data_of_others_are_spelled_out(own, form):
+    Path("pairs.json").write_text(r'[["\ud800", "\u202e\u0007\n x"]]', encoding="utf-8")
+    for name in ("loud", "leaky", "tag[/b]"):
+        options = ("--epsilon", 1, "--pairs", "pairs.json", "--samples", 3000, *form)
+        run = privmax("--of", f"{own}:{name}", *options)
+        assert run.exit_code == 1
+        assert not {"\x1b", "\x07", "\u202e", "\ud800"} & set(run.stdout)
+        assert "\n x" not in run.stdout

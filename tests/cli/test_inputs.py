@@ -337,7 +337,36 @@ def test_a_padded_answer_waits_before_it_is_shown(tmp_path, monkeypatch, command
     assert events[3:] == ([] if code else ["shown"])
 
 
-def test_a_schedule_that_is_none_is_refused_before_anything_is_charged(folder):
-    run = privmax("select", "a.csv", *QUERY, "--pad-time", "0")
+@pytest.mark.parametrize(("step", "said"), [("0", "above 0"), ("1e-400", "at least 0.001")])
+def test_a_schedule_that_is_none_is_refused_before_anything_is_charged(folder, step, said):
+    run = privmax("select", "a.csv", *QUERY, "--pad-time", step)
     assert (run.exit_code, run.stdout) == (2, "")
-    assert "--pad-time 0: it must be above 0" in run.stderr
+    assert f"--pad-time {step}: it must be {said}" in run.stderr
+
+
+@pytest.mark.parametrize("padded", [True, False])
+def test_warnings_of_a_padded_answer_come_last(tmp_path, monkeypatch, padded):
+    """When they come would tell how long reading took."""
+    from privmax.cli import run
+
+    events = []
+
+    class Schedule:
+        def __init__(self, seconds):
+            pass
+
+        def __enter__(self):
+            pass
+
+        def __exit__(self, *_):
+            events.append("ends")
+
+    monkeypatch.chdir(tmp_path)
+    Path("scores.csv").write_text("item,score\ntea,900\nale,1\n")
+    monkeypatch.setattr(run, "pad_time", Schedule)
+    monkeypatch.setattr(run.click, "echo", lambda text, **_: events.append(text[:7]))
+    options = ("--pad-time", "2") if padded else ()
+    weak = ("--epsilon", "20", "--delta", "1e-6")
+    privmax("select", "scores.csv", "--score", "score", *weak, *options)
+    assert "Warning" in events
+    assert (events.index("Warning") > events.index("ends")) if padded else "ends" not in events

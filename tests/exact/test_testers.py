@@ -291,3 +291,43 @@ def test_a_mutant_is_found_by_samples_alone():
 def test_samples_of_an_honest_twin_are_not():
     honest = ours.subject_of("honest", Exponential(epsilon=1))
     assert not audit_subject(honest, samples=2000, enumerated=False, coins=coins()).broken
+
+
+# Outcomes without a value, and searches that find no event
+
+
+class Unhashable:
+    """Equal to others, and not hashable: its repr tells where it lies in memory."""
+
+    def __eq__(self, other):
+        return isinstance(other, Unhashable)
+
+    __hash__ = None
+
+
+@pytest.mark.parametrize("outcome", [Unhashable(), object(), [Unhashable()], {"a": object()}])
+def test_what_is_equal_only_to_itself_is_no_outcome(outcome):
+    with pytest.raises(ParameterError, match="cannot be told to be equal"):
+        check_privacy(lambda data, seed: outcome, 0, 1, epsilon=1, samples=1000)
+
+
+def test_every_nan_is_one_outcome():
+    def run(data, seed):
+        drawn = random.Random(seed).random()
+        return drawn if drawn < 0.5 else math.nan if data else float("nan")
+
+    assert not check_privacy(run, 0, 1, epsilon=0, samples=4000, coins=coins()).broken
+
+
+@pytest.mark.parametrize("samples", range(4, 12))
+def test_a_search_ends_where_there_is_no_event(samples):
+    """Each outcome comes once, so no event has hits enough to be tested."""
+    found = check_privacy(lambda data, seed: seed, 0, 1, epsilon=1, samples=samples)
+    assert (found.broken, found.samples <= samples) == (False, True)
+    alone = check_privacy(lambda data, seed: math.nan, 0, 1, epsilon=1, samples=samples)
+    assert not alone.broken
+
+
+def test_a_search_that_cannot_run_once_is_refused():
+    with pytest.raises(ParameterError, match="at least 202 for the pairs"):
+        search_pairs(lambda data, seed: data, [(0, 1)] * 100, Claim.of(epsilon=1), samples=201)

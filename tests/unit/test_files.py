@@ -258,6 +258,24 @@ def test_ready_scores_need_no_engine(tmp_path):
     assert run.stdout.strip() == "rain boots"
 
 
+@pytest.mark.parametrize("columns", [{"score": "score"}, {"user": "score"}])
+@pytest.mark.parametrize("opened", [True, False])
+def test_what_is_no_text_leads_to_no_row(tmp_path, columns, opened):
+    """Not from the error either: the one of Python holds what was read."""
+    rows = b"".join(b"canary-%d,1\n" % number for number in range(3000))
+    file = tmp_path / "rows.csv"
+    file.write_bytes(b"item,score\n" + rows + b"\xff,1\n")
+    terms = {"item": "item", "epsilon": 1, "delta": 1e-6, **columns}
+    with file.open("rb") as stream, pytest.raises(PrivmaxError) as caught:
+        privmax.select(stream if opened else file, **terms)
+    error: BaseException | None = caught.value
+    while error is not None:
+        assert "canary" not in repr(error)
+        assert "canary" not in repr(vars(error))
+        assert b"canary" not in getattr(error, "object", b"")
+        error = error.__context__
+
+
 @pytest.mark.parametrize("text", ['""\n1\n', "a,a\n1,2\n", '"",a,a\n1,2,3\n'])
 @pytest.mark.parametrize("columns", [{"item": "i"}, {"item": "i", "user": "u"}, {"item": ""}])
 def test_a_file_without_a_name_of_its_own_is_refused(tmp_path, text, columns):

@@ -74,7 +74,7 @@ def test_the_step_is_read_exactly():
     assert clock.now == 1001
 
 
-@pytest.mark.parametrize("wrong", [0, -1, "nan", "inf", "soon", 86401])
+@pytest.mark.parametrize("wrong", [0, -1, "nan", "inf", "soon", 86401, "0.0009", "1e-400"])
 def test_what_is_no_step_is_refused(wrong):
     with pytest.raises(privmax.ParameterError, match="seconds"):
         privmax.pad_time(wrong)

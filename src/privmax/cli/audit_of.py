@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from privmax.cli.output import busy
-from privmax.errors import ParameterError
+from privmax.display import spell_out
+from privmax.errors import ParameterError, PrivmaxError
 from privmax.numbers import plain
 
 if TYPE_CHECKING:
@@ -48,8 +49,19 @@ def audit_named(
     if not chosen:
         raise ParameterError("only", only, "no subject has this in its name")
     for place, subject in enumerate(chosen, 1):
-        with busy(f"{subject.package} {subject.name} ({place} of {len(chosen)})"):
-            yield audit_subject(subject, samples=samples, confidence=confidence)
+        with busy(spell_out(f"{subject.package} {subject.name} ({place} of {len(chosen)})")):
+            try:
+                verdict = audit_subject(subject, samples=samples, confidence=confidence)
+            except PrivmaxError:
+                raise
+            except (Exception, SystemExit) as error:
+                raise ParameterError(
+                    "of",
+                    subject.name,
+                    f"it raised {type(error).__name__} when it was run",
+                    "A function takes a data set and a seed. Run it by itself to see why.",
+                ) from None
+        yield verdict
 
 
 def _subjects(name: str, pairs: str | None, claim: dict[str, str | None]) -> list[Subject]:
@@ -78,7 +90,9 @@ def _read_pairs(file: str) -> list[tuple[Any, Any]]:
         with open(file, encoding="utf-8") as opened:
             text = opened.read(LARGEST_FILE + 1)
         found = json.loads(text) if len(text) <= LARGEST_FILE else None
-        return [(left, right) for left, right in found]  # type: ignore[union-attr]
+        if not isinstance(found, list) or not all(isinstance(pair, list) for pair in found):
+            raise TypeError
+        return [(left, right) for left, right in found]
     except (OSError, ValueError, TypeError, RecursionError):
         raise ParameterError(
             "pairs", file, "it is not a file of JSON that holds a list of pairs",
@@ -91,19 +105,20 @@ def describe_verdicts(verdicts: Sequence[Verdict], confidence: str) -> str:
     from rich import box
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for name in ("package", "subject", "claim", "needs at least", "runs", "verdict"):
         table.add_column(name, justify="right" if name == "runs" else "left")
     for verdict in verdicts:
-        table.add_row(*_row(verdict))
+        table.add_row(*(Text(spell_out(cell)) for cell in _row(verdict)))
     console = Console(highlight=False, width=200)
     with console.capture() as captured:
         console.print(table)
     lines = [line.rstrip() for line in captured.get().splitlines()]
     for verdict in verdicts:
         if verdict.broken:
-            lines += ["", *_counterexample(verdict)]
+            lines += ["", *map(spell_out, _counterexample(verdict))]
     count = sum(verdict.broken for verdict in verdicts)
     told = f"{count} of {len(verdicts)} claims broken" if count else "No claim was broken"
     return "\n".join(
@@ -145,7 +160,7 @@ def dump_verdicts(verdicts: Sequence[Verdict], confidence: str) -> str:
         "broken": sum(verdict.broken for verdict in verdicts),
         "subjects": [_fields(verdict) for verdict in verdicts],
     }
-    return json.dumps(told, ensure_ascii=False, default=str)
+    return json.dumps(told, default=str)
 
 
 def _fields(verdict: Verdict) -> dict[str, Any]:

@@ -100,8 +100,10 @@ def busy(doing: str, watched: Sequence[Any] = ()) -> Iterator[None]:
     watched    connections to DuckDB, which tell how far they are; some may come later
     """
     from rich.console import Console
+    from rich.markup import escape
 
     console = Console(stderr=True)
+    doing = escape(doing)
     with console.status(doing) as status:
         if not console.is_terminal:
             yield

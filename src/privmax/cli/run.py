@@ -123,9 +123,10 @@ def run_job(
     limits     what DuckDB may use, and how long the answer is to take
     explain    an error in words
     """
-    with _tell_errors(output.as_json, charging, explain), ExitStack() as stack:
+    seconds, is_shown = limits["pad_time"], sys.stderr.isatty()
+    padded = seconds is not None
+    with _tell_errors(output.as_json, charging, explain, padded), ExitStack() as stack:
         watched: list[Any] = []
-        seconds, is_shown = limits["pad_time"], sys.stderr.isatty()
         schedule: AbstractContextManager[None] = nullcontext()
         if seconds is not None:
             schedule = pad_time(read_seconds("pad-time", seconds))
@@ -200,8 +201,9 @@ def refuse_folder(where: str) -> None:
 
 
 @contextmanager
-def print_warnings() -> Iterator[None]:
-    """Warnings of ours as lines on standard error, each once."""
+def print_warnings(held: bool = False) -> Iterator[None]:
+    """Warnings of ours as lines on standard error, each once; if they are held, at the end."""
+    told: list[str] = []
 
     def show(
         message: Warning | str,
@@ -212,25 +214,35 @@ def print_warnings() -> Iterator[None]:
         line: str | None = None,
     ) -> None:
         if issubclass(category, PrivacyWarning):
-            click.echo(f"Warning: {spell_out(str(message))}", err=True)
+            told.append(f"Warning: {spell_out(str(message))}")
+            if not held:
+                click.echo(told.pop(), err=True)
         else:
             others(message, category, filename, lineno, file, line)
 
     with afresh(), warnings.catch_warnings():
         warnings.simplefilter("always", PrivacyWarning)
         others, warnings.showwarning = warnings.showwarning, show
-        yield
+        try:
+            yield
+        finally:
+            for text in told:
+                click.echo(text, err=True)
 
 
 @contextmanager
 def _tell_errors(
-    as_json: bool, charging: LedgerOptions, explain: Callable[[PrivmaxError], str]
+    as_json: bool,
+    charging: LedgerOptions,
+    explain: Callable[[PrivmaxError], str],
+    padded: bool,
 ) -> Iterator[None]:
     """Errors in the words of `explain`, and whether anything is spent. Exit 3: the budget does not
-    allow it. Exit 4: it may be tried again.
+    allow it. Exit 4: it may be tried again. Where time is padded, warnings come last: when they
+    come tells when data was read.
     """
     try:
-        with print_warnings():
+        with print_warnings(held=padded):
             yield
     except BudgetError as error:
         if as_json:

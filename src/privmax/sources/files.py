@@ -314,9 +314,12 @@ def _text(place: Path | BinaryIO, newline: str = "") -> Iterator[IO[str]]:
                 yield text
             finally:
                 text.detach()
-    except UnicodeDecodeError:
+    except UnicodeDecodeError as error:
+        # It holds rows, and what is raised below leads to it: this is the rest of a with statement.
+        error.object, error.args, error.__traceback__ = b"", (), None
         wrong = f"The file is not UTF-8 text. {CONVERT}"
     except csv.Error as error:  # which says what of the form is wrong, and quotes nothing
+        error.__traceback__ = None
         wrong = (
             f"The file is not readable as CSV ({error}). Close every quote, and double one "
             "that is part of a value."

@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from privmax.errors import ParameterError
 from privmax.numbers import Number, nonnegative, plain, probability
+
+LARGEST = 700
+"""ε or ρ of a claim: e to the power of more is no float, and no sample could break it."""
 
 _ORDERS = tuple(1 + 2 ** (power / 4) for power in range(-24, 29))
 """Rényi orders that are tried, from 1.016 to 129."""
@@ -46,11 +50,15 @@ class Claim:
             raise ParameterError(
                 "epsilon", epsilon, "a claim has either epsilon or rho", "Give one of the two."
             )
-        return cls(
-            None if epsilon is None else nonnegative("epsilon", epsilon),
-            probability("delta", delta),
-            None if rho is None else nonnegative("rho", rho),
-        )
+        main = "epsilon" if rho is None else "rho"
+        told: Any = epsilon if rho is None else rho
+        given = nonnegative(main, told)
+        if given > LARGEST:
+            raise ParameterError(
+                main, told, f"it must be at most {LARGEST}: beyond it everything is allowed"
+            )
+        cost = probability("delta", delta)
+        return cls(given, cost) if rho is None else cls(None, cost, given)
 
     def __repr__(self) -> str:
         main = ("epsilon", self.epsilon) if self.rho is None else ("rho", self.rho)
@@ -74,7 +82,7 @@ class Claim:
             return here - math.exp(self.epsilon) * there - delta
         assert self.rho is not None
         if delta >= 1:
-            return -math.inf
+            return -float(self.rho)
         p, q = (here - delta) / (1 - delta), there / (1 - delta)
         return (_divergence(p, q) if p > q else 0.0) - float(self.rho)
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from itertools import accumulate, chain
 from typing import Any
 
+from privmax.errors import ParameterError
 from privmax.testers.claims import Claim
 
 View = Callable[[Any], Hashable]
@@ -27,6 +28,9 @@ FINE, COARSE = 32, 4
 
 MANY = 64
 """Whole numbers with more values than this are put into bins, too."""
+
+NOT_A_NUMBER = "NaN"
+"""The outcome NaN, which does not equal itself."""
 
 _FEWEST = 2
 """Hits below which an event is not worth a test."""
@@ -41,23 +45,51 @@ def plain_outcome(outcome: Any) -> Hashable:
     Examples:
         >>> plain_outcome({"b": [1, 2.5], "a": {3}})
         (('a', (3,)), ('b', (1, 2.5)))
+
+    Raises:
+        ParameterError: Two outcomes of its type are equal only if they are the same object, or it
+            is nested too deeply. Where an object lies in memory is no outcome.
     """
+    try:
+        return _plain(outcome)
+    except RecursionError:
+        raise ParameterError(
+            "outcome", type(outcome).__name__, "it is nested too deeply", "Return parts of it."
+        ) from None
+
+
+def _plain(outcome: Any) -> Hashable:
     if hasattr(outcome, "tolist"):  # NumPy's arrays and numbers
         outcome = outcome.tolist()
     if isinstance(outcome, Mapping):
-        pairs = [(plain_outcome(key), plain_outcome(value)) for key, value in outcome.items()]
+        pairs = [(_plain(key), _plain(value)) for key, value in outcome.items()]
         return tuple(sorted(pairs, key=repr))
     if isinstance(outcome, set | frozenset):
-        return tuple(sorted((plain_outcome(part) for part in outcome), key=repr))
+        return tuple(sorted((_plain(part) for part in outcome), key=repr))
     if isinstance(outcome, list | tuple):
-        return tuple(plain_outcome(part) for part in outcome)
+        return tuple(_plain(part) for part in outcome)
+    if isinstance(outcome, float) and outcome != outcome:
+        return NOT_A_NUMBER
     if outcome is None or isinstance(outcome, str | bytes | bool | int | float):
         return outcome
+    if not _has_value(outcome):
+        raise ParameterError(
+            "outcome",
+            type(outcome).__name__,
+            "two outcomes of this type cannot be told to be equal",
+            "Return numbers, texts, or lists and dicts of them.",
+        )
+    return outcome  # type: ignore[no-any-return]
+
+
+def _has_value(outcome: Any) -> bool:
+    """Whether another outcome of its type may equal it."""
+    kind: Any = type(outcome)
     try:
         hash(outcome)
     except TypeError:
-        return repr(outcome)
-    return outcome  # type: ignore[no-any-return]
+        return False
+    return kind.__hash__ is not object.__hash__
 
 
 @dataclass(frozen=True)

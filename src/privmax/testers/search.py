@@ -140,7 +140,8 @@ def search_pairs(
         coins: Where seeds come from.
 
     Raises:
-        ParameterError: There is no pair, or a number is out of bounds.
+        ParameterError: There is no pair, a number is out of bounds, or `samples` does not reach
+            for one round.
 
     Examples:
         >>> pairs = [(0, 0), (0, 1)]
@@ -150,7 +151,7 @@ def search_pairs(
     if not pairs:
         raise ParameterError("pairs", pairs, "there must be at least one pair of data sets")
     level = exact("confidence", confidence)
-    if not 0 < level < 1:
+    if not 0 < float(level) < 1:
         raise ParameterError("confidence", confidence, "it must be above 0 and below 1")
     return _Search(run, pairs, claim, float(level), coins).go(whole("samples", samples))
 
@@ -169,6 +170,11 @@ class _Search:
         self._best: Finding | None = None
 
     def go(self, samples: int) -> Finding:
+        least = 2 * self._shares()
+        if samples < least:
+            raise ParameterError(
+                "samples", samples, f"it must be at least {least} for the pairs that there are"
+            )
         size, turn = FIRST, 1
         while (room := (samples - self._drawn) // (2 * self._shares())) > 0:
             if room < 3 * size:  # it does not reach for another round
@@ -176,8 +182,11 @@ class _Search:
             if self._shares() > 1:
                 for place in self._kept:
                     self._explore(place, size)
+            drawn = self._drawn
             if self._test(size, turn):
                 break
+            if self._drawn == drawn:  # there was no event to test: more samples may show one
+                self._explore(self._kept[0], size)
             size, turn = 2 * size, turn + 1
         best = self._best
         if best is None:

@@ -116,6 +116,11 @@ def load_function(place: str) -> Run:
             "of", place, f"there is no module {error.name}",
             "Run the command in the folder that holds it, or install it.",
         ) from None  # fmt: skip
+    except (Exception, SystemExit) as error:
+        raise ParameterError(
+            "of", place, f"importing it raised {type(error).__name__}",
+            "Write module:function, and import the module by itself to see why.",
+        ) from None  # fmt: skip
     finally:
         sys.path[:] = before
     if not callable(found):
