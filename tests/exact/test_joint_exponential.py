@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import permutations
+from itertools import accumulate, permutations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import privmax
 from privmax import Exponential, JointExponential, Privacy, Profile
@@ -127,3 +129,22 @@ def test_price_and_bad_arguments():
         JointExponential(epsilon=1, k=0)
     with pytest.raises(ParameterError, match="k"):
         JointExponential(epsilon=1, k=9).ranking(Profile([(5, 1)], universe=3), SYSTEM)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(1, 4)), min_size=1, max_size=6),
+    st.integers(1, 6),
+)
+def test_lists_are_counted_from_one_shortfall_to_the_next(gaps, k):
+    """As many as the product over all places says, at every shortfall that there is."""
+    depths = list(accumulate(gap + (place > 0) for place, (gap, _) in enumerate(gaps)))
+    blocks = [(depth - depths[0], count) for depth, (_, count) in zip(depths, gaps, strict=True)]
+    k = min(k, sum(count for _, count in blocks))
+    ordered = [depth for depth, count in blocks for _ in range(count)]
+    lists = _Lists(blocks, k)
+    for shortfall, size in zip(lists.shortfalls, lists._sizes, strict=True):
+        within = [sum(one <= best + shortfall for one in ordered) for best in ordered[:k]]
+        assert size == math.prod(count - place for place, count in enumerate(within))
+    assert lists.shortfalls == sorted(
+        {depth - best for depth in ordered for best in ordered[:k] if depth >= best}
+    )

@@ -17,10 +17,11 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import accumulate, pairwise, product
-from operator import mul
+from heapq import merge
+from itertools import accumulate, groupby, pairwise, product
+from operator import itemgetter, mul
 
 from flint import arb
 
@@ -137,11 +138,33 @@ class _Lists:
         self.depths, self.counts = [depth for depth, _ in blocks], [count for _, count in blocks]
         self.upto = list(accumulate(self.counts))
         self.best = [self.depths[bisect_right(self.upto, place)] for place in range(k)]
-        levels = set(self.best)
-        self.shortfalls = sorted(
-            {depth - best for depth in self.depths for best in levels if depth >= best}
-        )
-        self._sizes = [math.prod(self._choices(shortfall)) for shortfall in self.shortfalls]
+        self.shortfalls, self._sizes = self._count()
+
+    def _count(self) -> tuple[list[int], list[int]]:
+        """All shortfalls in order, and how many lists fall at most so far short. From one to the
+        next, the choices of a few places grow; each has one at least, so products are divided.
+        """
+        choices = self._choices(0)
+        shortfalls, sizes = [0], [math.prod(choices)]
+        places: dict[int, list[int]] = {}
+        for place, best in enumerate(self.best):
+            places.setdefault(best, []).append(place)
+        growth = (self._later(best, at) for best, at in places.items())
+        for shortfall, group in groupby(merge(*growth, key=itemgetter(0)), key=itemgetter(0)):
+            size = sizes[-1]
+            for _, more, at in group:
+                for place in at:
+                    size = size // choices[place] * (choices[place] + more)
+                    choices[place] += more
+            shortfalls.append(shortfall)
+            sizes.append(size)
+        return shortfalls, sizes
+
+    def _later(self, best: int, places: list[int]) -> Iterator[tuple[int, int, list[int]]]:
+        """By which shortfalls the choices of some places grow, and by how much."""
+        for depth, count in zip(self.depths, self.counts, strict=True):
+            if depth > best:
+                yield depth - best, count, places
 
     def within(self, depth: int) -> int:
         """How many candidates stand no deeper."""
