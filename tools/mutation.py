@@ -348,7 +348,7 @@ def store(rows: list[dict[str, Any]], known: dict[Key, Outcome]) -> None:
             reasons[harmless[one.key]] = reasons.get(harmless[one.key], 0) + 1
     facts = {
         "part": "mutants",
-        "command": "./dev mutate --sample",
+        "command": "./dev python -m tools.mutation --sample 2400",
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "cpu": platform.processor() or platform.machine(),
         "cores": os.cpu_count(),
