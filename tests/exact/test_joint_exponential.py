@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import privmax
 from privmax import Exponential, JointExponential, Privacy, Profile
 from privmax.errors import ParameterError
-from privmax.mechanisms.joint_exponential import _Lists
+from privmax.mechanisms.joint_exponential import _Lists, _outcome
 from privmax.noise.coins import SYSTEM
 from privmax.testing import walk
 
@@ -148,3 +148,15 @@ def test_lists_are_counted_from_one_shortfall_to_the_next(gaps, k):
     assert lists.shortfalls == sorted(
         {depth - best for depth in ordered for best in ordered[:k] if depth >= best}
     )
+
+
+def test_who_stands_below_the_window_is_told_from_who_does_not():
+    profile = Profile([(10**6, 1), (10**6 - 1, 1)], universe=10)
+    mechanism = JointExponential(epsilon=1, k=2)
+    window, lists, _ = mechanism._view(profile)
+    below = [_outcome(window, lists, position).below for position in range(10)]
+    assert below == [False] * 2 + [True] * 8
+    [found] = mechanism.sequences(profile).values()
+    assert 10**6 - 200 < found.floor < 10**6 - 1
+    [found] = mechanism.sequences(Profile([(3, 1), (2, 1)], universe=2)).values()
+    assert found.floor is None
