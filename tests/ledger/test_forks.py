@@ -4,7 +4,6 @@ is forgotten.
 
 from __future__ import annotations
 
-import ctypes
 import multiprocessing
 import os
 import shutil
@@ -19,6 +18,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from forking import fork_in_a_namespace, raw_fork
 
 from privmax.errors import BudgetError, LedgerError
 from privmax.ledger import Ledger, Price, files
@@ -275,21 +275,6 @@ def test_a_fork_waits_for_the_transaction_of_another_thread(file, monkeypatch):
     with Ledger(file) as later:
         assert later.spent == Privacy(3)
         assert later.verify() == []
-
-
-def raw_fork():
-    """A fork that Python does not hear of, as servers written in C make them."""
-    return ctypes.CDLL(None).fork()
-
-
-def fork_in_a_namespace():
-    """A fork into a namespace, where the child may be given the number of its parent."""
-    number, getpid = os.getpid(), os.getpid
-    os.getpid = lambda: number
-    child = os.fork()
-    if child:
-        os.getpid = getpid
-    return child
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import weakref
 from contextlib import closing, suppress
 
 import pytest
+from forking import fork_in_a_namespace, raw_fork
 
 from privmax.errors import LedgerError
 from privmax.ledger import Ledger, Price, files, forks, rows, sqlite
@@ -208,21 +209,6 @@ def in_a_child(act, fork=None):
         told = answer.read()
     os.waitpid(child, 0)
     return told
-
-
-def raw_fork():
-    """A fork that Python does not hear of."""
-    return ctypes.CDLL(None).fork()
-
-
-def fork_in_a_namespace():
-    """A fork into a namespace, where the child may be given the number of its parent."""
-    number, getpid = os.getpid(), os.getpid
-    os.getpid = lambda: number
-    child = os.fork()
-    if child:
-        os.getpid = getpid
-    return child
 
 
 @forking

@@ -214,9 +214,11 @@ def print_warnings(held: bool = False) -> Iterator[None]:
         line: str | None = None,
     ) -> None:
         if issubclass(category, PrivacyWarning):
-            told.append(f"Warning: {spell_out(str(message))}")
-            if not held:
-                click.echo(told.pop(), err=True)
+            text = f"Warning: {spell_out(str(message))}"
+            if held:
+                told.append(text)
+            else:
+                click.echo(text, err=True)
         else:
             others(message, category, filename, lineno, file, line)
 

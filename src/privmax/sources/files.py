@@ -325,6 +325,7 @@ def _text(place: Path | BinaryIO, newline: str = "") -> Iterator[IO[str]]:
             "that is part of a value."
         )
     except (OSError, EOFError, zlib.error) as error:
+        error.__traceback__ = None
         reason = getattr(error, "strerror", None)
         wrong = (
             f"The file cannot be read{f' ({reason})' if reason else ''}. Is it what its name "

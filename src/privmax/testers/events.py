@@ -42,13 +42,13 @@ _LONGEST = 200
 def plain_outcome(outcome: Any) -> Hashable:
     """Write an outcome in hashable parts: arrays and lists as tuples, mappings as pairs.
 
-    Examples:
-        >>> plain_outcome({"b": [1, 2.5], "a": {3}})
-        (('a', (3,)), ('b', (1, 2.5)))
-
     Raises:
         ParameterError: Two outcomes of its type are equal only if they are the same object, or it
             is nested too deeply. Where an object lies in memory is no outcome.
+
+    Examples:
+        >>> plain_outcome({"b": [1, 2.5], "a": {3}})
+        (('a', (3,)), ('b', (1, 2.5)))
     """
     try:
         return _plain(outcome)
