@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "tools"))
+sys.path.append(str(Path(__file__).resolve().parent))  # `by_name`
 
 import offline
 import servers
@@ -126,12 +127,12 @@ def plans_made_once() -> Generator[None]:
         if not of:
             return write(draw(picture) if isinstance(picture, Plan) else picture)
         if of[0] not in _PICTURES:
-            _PICTURES[of[0]] = write(draw(picture))
+            _PICTURES[of[0]] = write(draw(picture, wide=plots.NARROW))
         return _PICTURES[of[0]]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(release_page, "plan", shared)
-        patch.setattr(plots, "planning", lambda plan: plan)  # drawn when it is written
+        patch.setattr(plots, "planning", lambda plan, **_: plan)  # drawn when it is written
         patch.setattr(plots, "svg", written)
         yield
 

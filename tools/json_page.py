@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import chdir
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -18,10 +19,17 @@ COUNTS = "sample:counts --item query --score people --epsilon 1 --delta 1e-6"
 
 EXAMPLES = {
     "select": f"select {COUNTS}",
+    "select-by": "select visits.csv --item page --user visitor --by region --groups regions.csv "
+    "--epsilon 1 --delta 1e-6",
+    "keys": "keys sample:searches --item query --user person --per-user 1 --where \"query = 'rain "
+    "boots' or query = 'trail shoes'\" --epsilon 1 --delta 1e-6",
     "itemsets": "itemsets sample:receipts --basket receipt --item article --user member --epsilon "
     "3 --delta 1e-6",
+    "itemsets-by": "itemsets sales.csv --basket receipt --item article --user member --by region "
+    "--groups regions.csv --epsilon 1 --delta 1e-6",
     "learn": "learn sample:members --label card --labels 0,1 --low 0 --high 100 --epsilon 4",
     "plan": "plan --epsilon 1 --universe 1000",
+    "plan-keys": "plan --keys --per-user 20 --epsilon 1 --delta 1e-6",
     "compare": "compare --scores 60,58,3 --universe 1000 --epsilon 1",
     "audit": "audit exponential --epsilon 1",
     "audit-of": "audit --of known-wrong --only 'universe taken'",
@@ -33,6 +41,7 @@ EXAMPLES = {
     "budget-list": "budget list budget.db",
     "budget-history": "budget history budget.db --last 2",
     "budget-verify": "budget verify budget.db",
+    "check": f"select {COUNTS} --check",
     "refusal": f"select {COUNTS} --ledger budget.db",
 }
 """One command for each schema. They are run in this order, in one folder; what is random in them is
@@ -48,6 +57,19 @@ WIDTH = 110
 BEFORE = {"budget-show": f"select {COUNTS} --ledger budget.db --account ada --request march"}
 """What is run before an example, and not shown."""
 
+FILES = {
+    "visits.csv": "visitor,region,page\n"
+    + "".join(f"{who},{'north' if who < 99 else 'south'},home\n" for who in range(200)),
+    "sales.csv": "member,receipt,region,article\n"
+    + "".join(
+        f"{who},{who},{'north' if who < 99 else 'south'},{what}\n"
+        for who in range(200)
+        for what in ("bread", "milk")
+    ),
+    "regions.csv": "north\nsouth\nwest\n",
+}
+"""What lies in the folder."""
+
 STEADY = {
     r'"when": "\d{4}-[^"]*"': '"when": "2026-03-02T09:00:00+00:00"',
     r'"who": "[^"]*"': '"who": "ada"',
@@ -62,9 +84,9 @@ and from running the commands. With `--json` a command prints one JSON object on
 output, and nothing else. The examples here are broken into lines, with invented times, names of
 people and hashes.
 
-Exit 0: done, with or without an answer. 1: an audit broke the claim, or `budget verify` found
-faults. 2: bad input; standard error says what is wrong and what to do, and standard output is
-empty. 3: the budget does not allow it (below).
+The [exit code](command-line.md#exit-codes) says how a command ended. With 2, standard error says
+what is wrong and what to do, and standard output is empty. With 3 (the budget does not allow it) an
+object is printed, too: see the end of this page.
 
 A *cost* is a privacy cost: an object with `epsilon` and `delta`. Both are exact, as text: an
 integer, a decimal, or numerator/denominator.
@@ -75,6 +97,8 @@ def page() -> str:
     """The page."""
     parts = [HEAD]
     with TemporaryDirectory() as folder, chdir(folder):
+        for file, text in FILES.items():
+            Path(file).write_text(text, encoding="utf-8")
         for name, line in EXAMPLES.items():
             if name in BEFORE:
                 _run(BEFORE[name])

@@ -1,18 +1,23 @@
-"""Every mechanism with its proof, its source and its audit: the page docs/reference/mechanisms.md.
+"""Writes what follows from the registry of mechanisms, for `tools/pages.py`.
 
-`tools/pages.py` writes it. On the site links of files lead to its own pages of those files, and
-names become links too.
+* docs/reference/mechanisms.md: every mechanism with its proof, its source and its audit. On the
+  site links of files lead to its own pages of those files, and names become links too.
+* Parts of other files (`PARTS`): the public names in `privmax/__init__.py`, the navigation in
+  mkdocs.yml, and lists on pages. People write the rest of these files.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import getsourcefile
 from pathlib import Path
+from typing import cast
 
 import privmax
 from privmax.itemsets import METHODS
-from privmax.mechanisms.registry import MECHANISMS
+from privmax.mechanisms.registry import MECHANISMS, public_names
 
 ROOT = Path(__file__).resolve().parent.parent
 CONTRACT = "test_contract.py::test_it_stays_within_its_cost"
@@ -93,17 +98,20 @@ class Checked:
 
 def selectors() -> list[Checked]:
     """What `select` can be given by name."""
-    return [_mechanism(entry.name, "mechanism-classes") for entry in MECHANISMS.values()]
+    return [
+        _checked(cast(type, entry.load()), "mechanism-classes", entry.proof)
+        for entry in MECHANISMS.values()
+    ]
 
 
 def blocks() -> list[Checked]:
     """What mechanisms are built from."""
-    return [_mechanism(name, "blocks") for name in BLOCKS]
+    return [_block(getattr(privmax, name)) for name in BLOCKS]
 
 
 def methods() -> list[Checked]:
     """The published methods for itemsets."""
-    return [_checked(method, "itemsets", "competitors") for method in METHODS.values()]
+    return [_checked(method, "itemsets", "proofs/competitors") for method in METHODS.values()]
 
 
 def page() -> str:
@@ -118,9 +126,93 @@ def page() -> str:
     )
 
 
-def _mechanism(name: str, page: str) -> Checked:
-    made = getattr(privmax, name)
-    return _checked(made, page, made.__module__.rpartition(".")[2].replace("_", "-"))
+def fill(path: str) -> str:
+    """A file of `PARTS` with its parts as the registry says.
+
+    Raises:
+        ValueError: A part is not there, or there more than once.
+    """
+    text = (ROOT / path).read_text(encoding="utf-8")
+    for start, end, write in PARTS[path]:
+        pattern = re.compile(rf"(?<={re.escape(start)}).*?(?={re.escape(end)})", re.DOTALL)
+        text, number = pattern.subn(lambda _, write=write: write(), text)  # type: ignore[misc]
+        if number != 1:
+            raise ValueError(f"{path} has {number} parts that begin with {start!r}")
+    return text
+
+
+def _typed_imports() -> str:
+    homes: dict[str, list[str]] = {}
+    for name, home in public_names().items():
+        homes.setdefault(home, []).append(name)
+    return "".join(
+        f"    from {home} import {', '.join(sorted(homes[home], key=_constants_first))}\n"
+        for home in sorted(homes)
+    )
+
+
+def _exported_names() -> str:
+    names = sorted(public_names(), key=_constants_first)
+    return "".join(f'    "{name}",\n' for name in names)
+
+
+def _constants_first(name: str) -> tuple[bool, str]:
+    """The order in which ruff sorts names."""
+    return not name.isupper(), name
+
+
+def _navigation() -> str:
+    return "".join(
+        f"          - {entry.title}: {entry.proof}.md\n" for entry in MECHANISMS.values()
+    )
+
+
+def _class_entries() -> str:
+    paths = [
+        f"{home}.{name}" for entry in MECHANISMS.values() for name, home in entry.public.items()
+    ]
+    return "".join(f"::: {path}\n\n" for path in paths)
+
+
+def _list_claims() -> str:
+    rows = [
+        f"| [{name}]({entry.proof.removeprefix('proofs/')}.md) | {entry.claim} |\n"
+        for name, entry in MECHANISMS.items()
+    ]
+    return "| page | claim |\n|---|---|\n" + "".join(rows)
+
+
+def _list_uses() -> str:
+    rows = [
+        f"| `{entry.name}` | {entry.serves} | {entry.needs} | [proof]({entry.proof}.md) |\n"
+        for entry in MECHANISMS.values()
+    ]
+    return "| mechanism | good for | must know | |\n|---|---|---|---|\n" + "".join(rows)
+
+
+WRITTEN = "# written by tools/pages.py from mechanisms/registry.py\n"
+BLOCK = "<!-- mechanisms: written by tools/pages.py -->\n"
+
+PARTS: dict[str, list[tuple[str, str, Callable[[], str]]]] = {
+    "src/privmax/__init__.py": [
+        (f"if TYPE_CHECKING:  {WRITTEN}", "\n_MODULES", _typed_imports),
+        (f"__all__ += [  {WRITTEN}", "]\n", _exported_names),
+    ],
+    "mkdocs.yml": [("      - Mechanisms:\n", "      - Building blocks:\n", _navigation)],
+    "docs/reference/mechanism-classes.md": [
+        ("All are\nimported from `privmax`.\n\n", "## What they have", _class_entries)
+    ],
+    "docs/proofs/README.md": [(BLOCK, "<!-- end -->", _list_claims)],
+    "docs/choosing.md": [(BLOCK, "<!-- end -->", _list_uses)],
+}
+"""Parts of files that follow from the registry: what stands before, what stands after, what is
+between.
+"""
+
+
+def _block(made: type) -> Checked:
+    page = made.__module__.rpartition(".")[2].replace("_", "-")
+    return _checked(made, "blocks", f"proofs/{page}")
 
 
 def _checked(made: type, page: str, proof: str) -> Checked:
@@ -128,7 +220,7 @@ def _checked(made: type, page: str, proof: str) -> Checked:
     assert file is not None
     source = Path(file).resolve().relative_to(ROOT).as_posix()
     audit = f"tests/exact/{AUDITS[made.__name__]}"
-    return Checked(made, f"docs/reference/{page}.md", f"docs/proofs/{proof}.md", source, audit)
+    return Checked(made, f"docs/reference/{page}.md", f"docs/{proof}.md", source, audit)
 
 
 def _table(rows: list[Checked]) -> str:

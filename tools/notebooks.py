@@ -26,7 +26,7 @@ from nbclient import NotebookClient
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "notebooks"
 GALLERY = "notebooks/README.md"
-ORDER = ("selection", "itemsets", "learning")
+ORDER = ("selection", "itemsets", "learning", "paper")
 SECONDS = 300
 """After how long a cell is taken to hang."""
 WARNED = re.compile(r"^\S+:\d+: (\w+Warning: .*)$", re.MULTILINE)

@@ -1,5 +1,5 @@
-"""Writes what is generated: the references of commands and mechanisms, and what commands print in
-the README.
+"""Writes what is generated: the references of commands and mechanisms, what follows from the
+registry of mechanisms in other files, and what commands print in the README.
 
 ./dev python tools/pages.py            writes them
 ./dev python tools/pages.py --check    fails if a page is not what it would write
@@ -10,21 +10,27 @@ from __future__ import annotations
 import csv
 import io
 import re
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import chdir
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
 import click
 import json_page
 import mechanisms
+import paper_map
+from click.testing import CliRunner
 from matplotlib.figure import Figure
 from rich.console import Console
 
 from privmax import demo, plan, plots, samples
 from privmax.cli import main as command_line
+from privmax.cli.exits import MEANINGS
+from privmax.keyset.release import KeysEnquiry
 from privmax.planning.comparison import compare_over
 from privmax.planning.plans import STEPS, plan_over
 from privmax.testing import SeededCoins
@@ -32,11 +38,18 @@ from privmax.testing import SeededCoins
 ROOT = Path(__file__).resolve().parent.parent
 DEMO = re.compile(r"(?<=\$ \./dev demo\n).*?(?=```)", re.DOTALL)
 PLAN = re.compile(r"(?<=\$ privmax plan --epsilon 1 --delta 1e-6\n).*?(?=```)", re.DOTALL)
+KEYS = re.compile(r"(?<=```text keys\n)(\$ privmax .*?[^\\]\n)(.*?)(?=```)", re.DOTALL)
 
 
 def command_reference() -> str:
-    """docs/command-line.md: every command's --help."""
-    parts = ["# Command line\n\nGenerated from `--help` by `tools/pages.py`.\n"]
+    """docs/command-line.md: the exit codes, and every command's --help."""
+    rows = [f"| {code:d} | {meaning} | {then} |" for code, (meaning, then) in MEANINGS.items()]
+    parts = [
+        "# Command line\n\nGenerated from `--help` by `tools/pages.py`.\n",
+        "## Exit codes\n\n| exit code | meaning | what to do |\n|---|---|---|\n"
+        + "\n".join(rows)
+        + "\n\nWith `--request` a retry never charges twice.\n",
+    ]
     for name, command in commands("privmax", command_line):
         context = click.Context(command, info_name=name, terminal_width=100, max_content_width=100)
         parts.append(f"## {name}\n\n```text\n{command.get_help(context)}\n```\n")
@@ -74,12 +87,20 @@ def picture(name: str) -> Callable[[], str]:
 
 
 def readme() -> str:
-    """README.md with what the demo and the plan print now."""
+    """README.md with what the demo, the table of keys and the plan print now."""
     printed, _ = told()
     text = DEMO.sub(
         lambda _: printed + "\n", (ROOT / "README.md").read_text(encoding="utf-8"), count=1
     )
+    text = KEYS.sub(lambda found: found[1] + table_of_keys(found[1]), text, count=1)
     return PLAN.sub(lambda _: f"{plan(epsilon=1, delta='1e-6')}\n", text, count=1)
+
+
+def table_of_keys(typed: str) -> str:
+    """What a command prints that releases keys. Its coins always fall the same here."""
+    words = shlex.split(typed.replace("\\\n", ""))[2:]
+    with patch.dict(KeysEnquiry.answer.__kwdefaults__, coins=SeededCoins("README")):
+        return CliRunner().invoke(command_line, words, catch_exceptions=False).output
 
 
 def leads_of_lists() -> str:
@@ -113,8 +134,11 @@ def main(arguments: list[str]) -> int:
         "docs/pictures/demo-universe.txt": demo.picture_as_text,
         "docs/pictures/lists-leads.svg": leads_of_lists,
         "docs/pictures/lists-misses.svg": misses_of_lists,
+        "docs/notebooks/paper.ipynb": paper_map.notebook,
+        "docs/paper-map.md": paper_map.page,
         "docs/reference/mechanisms.md": mechanisms.page,
     }
+    generated |= {path: partial(mechanisms.fill, path) for path in mechanisms.PARTS}
     for name, written in {**generated, "README.md": readme}.items():
         path, text = ROOT / name, written()
         if arguments == ["--check"]:

@@ -16,8 +16,10 @@ same is what tests/exact/test_formal.py compares, and `accept machine-checked` r
 the syntax tree that stood under OLD at a revision (`--since`, default HEAD) with the one that now
 stands under NEW, and rewrites the rows of the pages if nothing changed but the place and the names
 of the definitions themselves. `--rename before=after`, which may be repeated, allows one identifier
-to have changed too, everywhere in the tree. If anything else differs, nothing is rewritten: read
-the page again, then accept. OLD and NEW may be equal, where only identifiers changed.
+to have changed too, everywhere in the tree. `--locals` allows the names of local variables and of
+parameters to have changed, each within its function (tools/scopes.py): that callers name the new
+parameters is what mypy checks. If anything else differs, nothing is rewritten: read the page again,
+then accept. OLD and NEW may be equal, where only identifiers changed.
 """
 
 from __future__ import annotations
@@ -32,8 +34,12 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT / "tools"))
+
+from scopes import number_locals  # noqa: E402  # the tools are scripts, not a package
+
 PAGES = ROOT / "docs" / "proofs"
-ROW = re.compile(r"^\| `((?:privmax|formal)\.[\w.]+)` \| `([0-9a-f]{12}|-)` \|$", re.MULTILINE)
+ROW = re.compile(r"^\| `((?:privmax|formal)\.[\w.]+)` \| `([^`]+)` \|$", re.MULTILINE)
 COMPARISON = "tests/exact/test_formal.py"
 
 
@@ -73,7 +79,12 @@ def accept(page: Path) -> None:
 
 
 def move(
-    old: str, new: str, *, since: str = "HEAD", rename: Mapping[str, str] | None = None
+    old: str,
+    new: str,
+    *,
+    since: str = "HEAD",
+    rename: Mapping[str, str] | None = None,
+    any_locals: bool = False,
 ) -> dict[str, str]:
     """Rewrite the rows of OLD, or of everything in it, to NEW, and return what became what.
 
@@ -90,7 +101,7 @@ def move(
             if read_at != fingerprint_at(since, name):
                 raise ValueError(f"{page.name}: {name} at {since} is not what the page was read at")
             moved[name] = new + name.removeprefix(old)
-            _prove_unchanged(name, moved[name], since, rename or {})
+            _prove_unchanged(name, moved[name], since, rename or {}, any_locals=any_locals)
             row = f"| `{moved[name]}` | `{fingerprint(moved[name])}` |"
             rows[f"| `{name}` | `{read_at}` |"] = row
     if not moved:
@@ -101,12 +112,16 @@ def move(
     return moved
 
 
-def _prove_unchanged(old: str, new: str, since: str, rename: Mapping[str, str]) -> None:
+def _prove_unchanged(
+    old: str, new: str, since: str, rename: Mapping[str, str], *, any_locals: bool
+) -> None:
     """Refuse unless the tree under `old` at the revision, with some identifiers renamed, is the one
     under `new` now.
     """
     before, old_path = _definition(old, _past(since))
     after, new_path = _definition(new, _present)
+    if any_locals:
+        before, after = number_locals(before), number_locals(after)
     own = {was: now for was, now in zip(old_path, new_path, strict=False) if was != now}
     names = {**rename, **own}
     known = set(_identifiers(before))
@@ -246,10 +261,17 @@ def _move(arguments: list[str]) -> int:
     parser.add_argument("new")
     parser.add_argument("--since", default="HEAD")
     parser.add_argument("--rename", action="append", default=[], metavar="BEFORE=AFTER")
+    parser.add_argument("--locals", action="store_true")
     options = parser.parse_args(arguments)
     rename = dict(pair.split("=", 1) for pair in options.rename)
     try:
-        moved = move(options.old, options.new, since=options.since, rename=rename)
+        moved = move(
+            options.old,
+            options.new,
+            since=options.since,
+            rename=rename,
+            any_locals=options.locals,
+        )
     except (LookupError, ValueError) as error:
         print(error)
         return 1

@@ -55,6 +55,8 @@ CODE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 
+TEMPLATE = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
+"""What a template fills in, decides or notes."""
 
 _BLANK = re.compile(r"\n\s*\n\s*|\s*\n\s*(?=[*|#-])|(?<=\S) {2,}(?=\S)|\s+")
 
@@ -108,6 +110,8 @@ def texts(file: Path) -> Iterator[Text]:
             second = re.search(r"^## ", content.partition("\n## ")[2], re.MULTILINE)
             first = len(content.partition("\n## ")[0]) + 4
             content = content[: first + second.start()] if second else content
+        if file.suffix == ".html":
+            content = _blank_out(TEMPLATE, content)
         yield Text(file, 1, _without_code(content))
 
 
@@ -125,7 +129,11 @@ def _strings(file: Path, content: str) -> Iterator[Text]:
 
 def _without_code(text: str) -> str:
     """The text with code blanked out; lines stay where they are."""
-    return CODE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    return _blank_out(CODE, text)
+
+
+def _blank_out(pattern: re.Pattern[str], text: str) -> str:
+    return pattern.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
 
 
 def faults(file: Path, checks: Sequence[Check]) -> list[Fault]:
@@ -169,7 +177,8 @@ def files() -> list[Path]:
     pages = [page for pattern in PAGES for page in sorted(ROOT.glob(pattern))]
     left_out = {ROOT / name for name in LEFT_OUT}
     sources = sorted((ROOT / "src/privmax").rglob("*.py"))
-    return [one for one in [*pages, *sources] if one not in left_out]
+    templates = sorted((ROOT / "src/privmax").rglob("templates/*.html"))
+    return [one for one in [*pages, *sources, *templates] if one not in left_out]
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -10,6 +10,7 @@ classes.
 
 functions      different functions of privmax that were called
 files          files that they are in
+switches       calls from one of these files into another
 depth          the most of them that were active at once
 entries        calls of the public function that was asked: a second one is a detour
 auto           calls of `auto`, which chooses a mechanism
@@ -46,14 +47,14 @@ COMPREHENSIONS = ("<dictcomp>", "<genexpr>", "<listcomp>", "<setcomp>")
 """Functions before Python 3.12, and partly since."""
 
 DRAW = re.compile(r"mechanisms/[^:]*:\w+\.draw")
-COLUMNS = ("functions", "files", "depth", "entries", "auto", "draws", "transactions")
+COLUMNS = ("functions", "files", "switches", "depth", "entries", "auto", "draws", "transactions")
 
 
 @dataclass
 class _Thread:
     """Where a thread is."""
 
-    depth: int = 0
+    files: list[str] = field(default_factory=list)
     draws: int = 0
     imports: int = 0
 
@@ -71,6 +72,7 @@ class Trace:
     root: Path
     door: str
     calls: dict[str, set[str]] = field(default_factory=dict)
+    switches: int = 0
     depth: int = 0
     entries: int = 0
     auto: int = 0
@@ -131,14 +133,17 @@ class Trace:
 
     def _step(self, thread: _Thread, file: str, name: str, step: int) -> None:
         """Enter a function, or leave it."""
-        thread.depth += step
         is_draw = DRAW.fullmatch(f"{file}:{name}") is not None
         if step > 0:
             self.calls.setdefault(file, set()).add(name)
-            self.depth = max(self.depth, thread.depth)
+            self.switches += bool(thread.files) and thread.files[-1] != file
+            thread.files.append(file)
+            self.depth = max(self.depth, len(thread.files))
             self.entries += name == self.door
             self.auto += name == "auto"
             self.draws += is_draw and not thread.draws
+        elif thread.files:
+            thread.files.pop()
         thread.draws += step * is_draw
 
     def _inside(self, file: str) -> str | None:
@@ -191,10 +196,28 @@ def _fit(folder: Path, *, ledger: bool) -> Selection:
     return lambda: rule.fit(rows, labels)
 
 
+def _fit_additive(folder: Path, *, ledger: bool) -> Selection:
+    import numpy as np
+
+    from privmax.learning import Number, PrivateGAM, Schema
+
+    rows = np.arange(200).reshape(-1, 1) % 100
+    labels = (rows[:, 0] >= 50).astype(int)
+    schema = Schema(age=Number(0, 100))
+    learner = PrivateGAM(schema, 1, 1e-6, labels=[0, 1], **_ledger(folder, ledger))
+    return lambda: learner.fit(rows, labels)
+
+
+def _itemsets(folder: Path, *, ledger: bool) -> Selection:
+    file = folder / "sales.csv"
+    lines = [f"{n},{item}" for n, basket in enumerate(BASKETS) for item in basket]
+    file.write_text("\n".join(["receipt,article", *lines, ""]), encoding="utf-8")
+    words = ["itemsets", str(file), "--basket", "receipt", "--item", "article"]
+    return _typed(words, folder, ledger)
+
+
 def _command(folder: Path, *, ledger: bool) -> Selection:
     import duckdb
-
-    from privmax.cli import main
 
     file = folder / "log.parquet"
     with duckdb.connect() as engine:
@@ -203,7 +226,14 @@ def _command(folder: Path, *, ledger: bool) -> Selection:
             f"FROM range(1000) r(i)) TO '{file}' (FORMAT parquet)"
         )
     words = ["select", str(file), "--item", "query", "--user", "person"]
-    words += ["--epsilon", "1", "--delta", "1e-6"]
+    return _typed(words, folder, ledger)
+
+
+def _typed(words: list[str], folder: Path, ledger: bool) -> Selection:
+    """A command, with its cost and its ledger."""
+    from privmax.cli import main
+
+    words = [*words, "--epsilon", "1", "--delta", "1e-6"]
     if ledger:
         _ledger(folder, ledger)
         words += ["--ledger", str(folder / "budget.db")]
@@ -231,8 +261,10 @@ SELECTIONS: dict[str, tuple[str, Callable[..., Selection], bool]] = {
     "privmax select FILE.parquet --ledger L": ("Selection.answer", _command, True),
     "top_itemsets([…])": ("top_itemsets", _top_itemsets, False),
     "top_itemsets([…], ledger=L)": ("top_itemsets", _top_itemsets, True),
+    "privmax itemsets FILE.csv --ledger L": ("Mining.answer", _itemsets, True),
     "PrivateERM(…).fit(X, y)": ("PrivateERM.fit", _fit, False),
     "PrivateERM(…, ledger=L).fit(X, y)": ("PrivateERM.fit", _fit, True),
+    "PrivateGAM(…).fit(X, y)": ("PrivateGAM.fit", _fit_additive, False),
 }
 """By what is typed: the function that is entered, what prepares the call, whether a ledger pays."""
 

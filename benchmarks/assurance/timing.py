@@ -44,8 +44,8 @@ PROFILES: dict[str, list[Level]] = {
 OPTIONS: dict[str, dict[str, Any]] = {
     "limited-domain": {"rank": 1000},
     "choosing": {"growth": 3},
-    "joint-exponential": {"k": 1},
 }
+"""Instead of the small values of the registry."""
 DRAWS = 200
 CANDIDATES = 1_000_000
 NEAR = [1, 10**3, 10**6]
@@ -127,8 +127,8 @@ def draw_row(name: str, mechanism: Mechanism, kind: str, number: int) -> Row:
 def measure_draws(options: argparse.Namespace) -> Iterator[dict[str, list[Row]]]:
     number = 8 if options.quick else DRAWS
     for name, entry in MECHANISMS.items():
-        delta = {} if entry.pure and not entry.abstains else {"delta": "1e-6"}
-        mechanism = build(name, epsilon=1, **delta, **OPTIONS.get(name, {}))
+        delta = {} if entry.needs_closed else {"delta": "1e-6"}
+        mechanism = build(name, epsilon=1, **delta, **{**entry.requires, **OPTIONS.get(name, {})})
         yield {"draws": [draw_row(name, mechanism, kind, number) for kind in PROFILES]}
 
 

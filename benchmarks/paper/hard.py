@@ -17,7 +17,7 @@ from benchmarks.paper.contenders import CONTENDERS, PRICE, chosen
 from benchmarks.pictures import BLACK, GREY, RED, WIDTH, label
 from privmax import Profile
 from privmax.planning.theory import LowerBound, approximate_lower_bound, least_lead, success_limit
-from privmax.privacy import swing
+from privmax.privacy import drift
 
 RECORDS = 10_000
 """Of each data set, and how far behind the near maximizers everybody else stands."""
@@ -30,7 +30,7 @@ def bound(error: int) -> LowerBound:
     """The theorem at the fewest near maximizers for which it says that `error` records must be
     lost.
     """
-    rate = 2 * float(PRICE["epsilon"]) / swing(PRICE["neighbors"])
+    rate = 2 * float(PRICE["epsilon"]) / drift(PRICE["neighbors"])
     found = approximate_lower_bound(
         **PRICE, near=1 + math.ceil(2 * math.exp(rate * error)), records=RECORDS
     )

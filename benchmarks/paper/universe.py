@@ -18,7 +18,7 @@ from benchmarks.paper.contenders import CONTENDERS, DELTA, PRICE, chosen
 from benchmarks.pictures import BLACK, GREY, WIDTH, label
 from privmax import Profile
 from privmax.planning.theory import success_limit
-from privmax.privacy import swing
+from privmax.privacy import drift
 
 LEADS, NEARS = (44, 500), (1, 10)
 LARGEST = 1000
@@ -49,7 +49,7 @@ def sizes(*, pure: bool) -> list[int]:
     bits = list(range(4, 41))
     while bits[-1] < LARGEST:
         bits.append(min(LARGEST, bits[-1] * 5 // 4))
-    falls = [round(lead / swing(PRICE["neighbors"]) / math.log(2)) for lead in LEADS]
+    falls = [round(lead / drift(PRICE["neighbors"]) / math.log(2)) for lead in LEADS]
     return sorted({*bits, *(fall + away for fall in falls for away in range(-12, 13, 2) if pure)})
 
 

@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks.quality.learning_data import groups
-from privmax.learning.cells import Category, Number
+from privmax.learning.kinds import Category, Number
 from privmax.learning.schema import Schema
 
 EPSILONS: Final = ("0.1", "0.5", "1", "2", "8")

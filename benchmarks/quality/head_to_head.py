@@ -174,7 +174,7 @@ def _short(number: float) -> float:
 
 def listers(k: int, epsilon: str, delta: str) -> dict[tuple[str, str], Ranker]:
     """By name and universe: those that release a list of k."""
-    pure, ranged = (
+    pure, bounded_range = (
         Exponential(epsilon=epsilon, k=k),
         Exponential(epsilon=epsilon, delta=delta if k > 1 else 0, k=k),
     )
@@ -187,7 +187,7 @@ def listers(k: int, epsilon: str, delta: str) -> dict[tuple[str, str], Ranker]:
     }
     for universe in (NATURAL, HUGE):
         table["Exponential", universe] = pure
-        table["Exponential, with δ", universe] = ranged
+        table["Exponential, with δ", universe] = bounded_range
         table["JointExponential", universe] = joint
     return table
 

@@ -28,9 +28,9 @@ from statistics import median
 from urllib.parse import urlencode
 
 from benchmarks.harness import Benchmark, Row, Rows, note
-from privmax.explore.ask_page import Asked
 from privmax.explore.datasets import Dataset
-from privmax.ledger import Ledger, Price
+from privmax.explore.item_question import Asked
+from privmax.ledger import Charge, Ledger
 from privmax.privacy import Privacy
 
 CLIENTS, SECONDS, ROUNDS = 50, 8.0, 2
@@ -186,10 +186,10 @@ def by_library(seconds: float, threads: int) -> Row:
         where = Path(folder) / "budget.db"
         with Ledger.create(where, budget=Privacy(10**6, "0.5"), strict=True) as ledger:
             dataset = Dataset.of("counts", {"file": "sample:counts"})
-            selection, reading = Asked("counts", ("query",), "0.01", "1e-9").prepare(dataset)
+            prepared = Asked("counts", ("query",), "0.01", "1e-9").prepare(dataset)
 
             def once() -> None:
-                selection.answer(reading, ledger.request(dataset="counts"), ready=reading.ready)
+                prepared.answer(ledger.request(dataset="counts"))
 
             once()
             return _repeat(once, seconds, threads, ledger)
@@ -200,7 +200,7 @@ def by_ledger(seconds: float) -> Row:
     with tempfile.TemporaryDirectory(prefix="privmax-explore-") as folder:
         where = Path(folder) / "budget.db"
         with Ledger.create(where, budget=Privacy(10**6, "0.5"), strict=True) as ledger:
-            cost = Price(COST, unit="user")
+            cost = Charge(COST, unit="user")
 
             def once() -> None:
                 charged = ledger.charge(cost, {"command": "select"})

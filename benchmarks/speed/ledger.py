@@ -35,12 +35,12 @@ import servers
 from benchmarks.harness import Benchmark, Row, Rows, note, resident
 from privmax import select
 from privmax.errors import LedgerError
-from privmax.ledger import Ledger, Price
+from privmax.ledger import Charge, Ledger
 from privmax.privacy import Privacy
 
 SQLITE, POSTGRES = "SQLite", "PostgreSQL"
 BUDGET = Privacy(10**6, "1e-5")
-CENT = Price(Privacy("1/100"), unit="row")
+CENT = Charge(Privacy("1/100"), unit="row")
 
 SECONDS, ROUNDS = 5.0, 5
 """Of charging at a time, and how often each number of processes has its turn."""
@@ -220,7 +220,7 @@ def history(options: argparse.Namespace) -> Rows:
                 times: list[float] = []
                 while len(times) < longest:
                     before = time.perf_counter()
-                    ledger.charge(Price(Privacy("1/1000")), {"number": len(times)})
+                    ledger.charge(Charge(Privacy("1/1000")), {"number": len(times)})
                     times.append(time.perf_counter() - before)
                     if len(times) in (few, many):
                         last = times[-max(10, few // 2) :]

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import PeakMemory, Row, clocked, processor_time
+from privmax.itemsets import Layout
 
 EPSILON, DELTA = 1, "1e-6"
 LIMIT = 120
@@ -95,7 +96,7 @@ def privmax(*, told: bool = False) -> Miner:
                 k=job.k,
                 epsilon=EPSILON,
                 delta=DELTA,
-                floor=job.floor,
+                layout=Layout(floor=job.floor),
             )
             return [list(one) for one in release.items]
         window = Window(read_baskets(job.file), range(job.low, job.high + 1))

@@ -1,5 +1,7 @@
-"""What a fixed program of releases costs: how many there are and at what parameters is fixed in
-advance, what they are asked may depend on earlier answers.
+"""The cost of a fixed program of releases.
+
+How many releases there are and at what parameters is fixed in advance; what they are asked may
+depend on earlier answers.
 
 Its ρ adds up. Privacy loss distributions are composed too, and the lesser epsilon counts: that of
 discrete Gaussian noise is known, and for draws of bounded range the worst play against every
@@ -52,14 +54,14 @@ Round = tuple[Fraction, int]
 Gaussian = tuple[int, Fraction, int]
 
 
-def _read_rounds(name: str, given: Iterable[tuple[Number, int]]) -> tuple[Round, ...]:
-    return tuple((positive("range", span), whole("times", times)) for span, times in given)
+def _read_rounds(name: str, pairs: Iterable[tuple[Number, int]]) -> tuple[Round, ...]:
+    return tuple((positive("range", span), whole("times", times)) for span, times in pairs)
 
 
-def _read_gaussians(name: str, given: Iterable[tuple[int, Number, int]]) -> tuple[Gaussian, ...]:
+def _read_gaussians(name: str, triples: Iterable[tuple[int, Number, int]]) -> tuple[Gaussian, ...]:
     return tuple(
         (whole("shift", shift), positive("variance", variance), whole("times", times))
-        for shift, variance, times in given
+        for shift, variance, times in triples
     )
 
 
@@ -129,7 +131,10 @@ class Program(Parameters):
         return Fraction(high) * UPWARD
 
     def _is_extreme(self) -> bool:
-        """Whether a range, a shift, a variance or ρ is too large or too small to compute with."""
+        """Return whether a parameter is too large or too small to compute with.
+
+        It is a range, a shift, a variance or ρ.
+        """
         numbers = [self.rho(), *(span for span, _ in self.rounds)]
         for shift, variance, _ in self.gaussians:
             numbers += [Fraction(shift), variance]
@@ -148,7 +153,10 @@ class Program(Parameters):
         return Losses(lowest, chances, 2.0**-bits)
 
     def _worst_draws(self) -> Losses | None:
-        """The largest delta of all draws together at each epsilon, as if these were losses."""
+        """Return the largest delta of all draws together at each epsilon.
+
+        Epsilons are taken as if they were losses.
+        """
         gap = min((float(span) for span, _ in self.rounds), default=1.0) / _CELLS
         steps = [(math.ceil(span / Fraction(gap)) + 1, times) for span, times in self.rounds]
         reach = sum(wide * times for wide, times in steps)
@@ -174,8 +182,9 @@ class Losses:
 
 
 def _grid(gaussians: Sequence[tuple[int, Fraction, int]]) -> int:
-    """How many binary digits losses have: enough that spreading them onto the grid, once a release,
-    adds little to their deviation.
+    """Return how many binary digits losses have on the grid.
+
+    Enough that spreading losses onto the grid, once per release, adds little to their deviation.
     """
     least = min(shift / math.sqrt(variance) for shift, variance, _ in gaussians)
     return min(max(math.ceil(math.log2(30 / least)), _COARSEST), _FINEST)
@@ -210,14 +219,15 @@ def _convolve(chances: Floats, other: Floats, times: int) -> Floats:
 
 
 def _no_draw(first: int, last: int, gap: float) -> Floats:
-    """The delta at each epsilon if nothing is released."""
+    """Return the delta at each epsilon if nothing is released."""
     result: Floats = np.maximum(-np.expm1(np.arange(first, last + 1) * gap), 0)
     return result
 
 
 def _one_more_draw(deltas: Floats, reach: int, wide: int, gap: float) -> Floats:
-    """The delta at each epsilon with one more draw before the others, at its worst: its losses are
-    some t or t − wide, in steps of the gap.
+    """Return the delta at each epsilon with one more draw before the others, at its worst.
+
+    The losses of the draw are some t or t − wide, in steps of the gap.
     """
     before = _no_draw(-reach - wide, -reach - 1, gap)
     padded = np.concatenate([before, deltas, np.zeros(wide)])
@@ -230,7 +240,7 @@ def _one_more_draw(deltas: Floats, reach: int, wide: int, gap: float) -> Floats:
 
 
 def _delta(epsilon: float, noise: Losses, draws: Losses) -> float:
-    """The delta of noise and draws together, at most."""
+    """Return the delta of noise and draws together, at most."""
     left = epsilon - noise.places()
     # Deltas are convex in e^epsilon, so between two places they lie below the line.
     places = draws.places()

@@ -46,6 +46,8 @@ def next_steps(
     steps = []
     if known:
         steps.append(f"See how clear a winner must be: {plan_command(release, universe)}")
+    elif command := getattr(release.mechanism, "plan_command", None):
+        steps.append(f"See how many individuals it takes: {command}")
     steps.append(
         f"Ask again with a larger {spell('epsilon')}; every request has its own privacy cost."
     )
@@ -68,7 +70,7 @@ def next_steps(
 
 
 def plan_command(release: Release, universe: Universe | None = None) -> str:
-    """The command that plans a release like this one."""
+    """Return the command that plans a release like this one."""
     from privmax.profile import LARGEST_UNIVERSE
     from privmax.universe import OPEN_UNIVERSE
 

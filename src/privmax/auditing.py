@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from itertools import chain, combinations, combinations_with_replacement, product
 from typing import NamedTuple
 
-from privmax.display import facts
 from privmax.errors import ParameterError
 from privmax.mechanisms.contract import Joint, Law, Mechanism, PartialJoint
 from privmax.mechanisms.peeling import Sequences
@@ -21,6 +20,7 @@ from privmax.mechanisms.registry import MECHANISMS, build, check_name, make
 from privmax.mechanisms.sets import SetMechanism, Sets
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.noise.samplers import uniform_below
+from privmax.notebook import facts
 from privmax.numbers import Number, exact, plain, whole
 from privmax.privacy import ADD_REMOVE, Privacy, relation
 from privmax.profile import Profile
@@ -90,9 +90,11 @@ class Audit:
 
     @property
     def holds(self) -> bool:
-        """Whether every law is a law, no pair exceeds the claim by more than its own numerical
-        error, and those errors leave little open: `most` exceeds the claimed delta by at most 1e-6,
-        or by as much as that is, or else no law leaves more than 1e-9 in doubt.
+        """Return whether every law is a law and no pair exceeds the claim.
+
+        A pair exceeds it where it needs more than its own numerical error explains. Those errors
+        must leave little open: `most` exceeds the claimed delta by at most 1e-6, or by as much as
+        that is, or else no law leaves more than 1e-9 in doubt.
         """
         return self.fault is None and self.least <= self.claim.delta
 
@@ -102,7 +104,10 @@ class Audit:
         return self.fault is not None and self.least <= self.claim.delta
 
     def _repr_html_(self) -> str:
-        """The verdict for notebooks. `pair` is left out: it may be of data sets that were given."""
+        """Return the verdict for notebooks.
+
+        `pair` is left out: it may be of data sets that were given.
+        """
         verdict = "no violation was found" if self.holds else "the claim is broken"
         return facts(
             "Audit",
@@ -134,8 +139,7 @@ def audit(
     claim: Privacy | None = None,
     coins: Coins = SYSTEM,
 ) -> Audit:
-    """Compare the exact law of `mechanism` on every small data set with that on each of its
-    neighbors.
+    """Compare the exact laws of a mechanism on small data sets and all their neighbors.
 
     mechanism     a mechanism object; or the name of one, such as "nested-margin", with epsilon and
                   delta. One that takes `neighbors` or `growth` is then made with them
@@ -171,10 +175,10 @@ def audit(
         make(mechanism, epsilon=epsilon, delta=delta)
     rule = relation(neighbors or mechanism.neighbors)
     touched = mechanism.growth if growth is None else whole("growth", growth)
-    price = mechanism.privacy() if claim is None else claim
-    if price.epsilon > LARGEST_EPSILON:
+    cost = mechanism.privacy() if claim is None else claim
+    if cost.epsilon > LARGEST_EPSILON:
         allowed = f"an audit needs e^epsilon, and goes up to {LARGEST_EPSILON}"
-        raise ParameterError("epsilon", price.epsilon, allowed, "Such a cost protects nobody.")
+        raise ParameterError("epsilon", cost.epsilon, allowed, "Such a cost protects nobody.")
     starts = _starts(
         scores, whole("candidates", candidates), whole("highest", highest), trials, coins
     )
@@ -189,35 +193,45 @@ def audit(
             for pair in ((start, other), (other, start)):
                 left, right = map(laws.of, pair)
                 if left.fault is not None:
-                    return Audit(price, 1.0, 1.0, 1.0, pair, pairs, math.inf, left.fault)
+                    return Audit(cost, 1.0, 1.0, 1.0, pair, pairs, math.inf, left.fault)
                 if right.fault is not None:
                     continue  # its own turn comes next
-                found = compare(left, right, float(price.epsilon))
+                comparison = compare(left, right, float(cost.epsilon))
                 pairs += 1
-                most, inexact = max(most, found.most), max(inexact, left.doubt, right.doubt)
+                most, inexact = max(most, comparison.most), max(inexact, left.doubt, right.doubt)
                 # A violation comes before anything else, the largest first; then whatever needs a
                 # delta for certain; and between pairs that do not, the one whose probabilities
                 # differ most is the worst.
-                broken, needs = found.least > price.delta, found.least > 0
+                broken, needs = comparison.least > cost.delta, comparison.least > 0
                 rank = (
                     broken,
                     needs,
-                    found.least if broken else found.delta if needs else found.ratio,
+                    comparison.least if broken else comparison.delta if needs else comparison.ratio,
                 )
                 if worst is None or rank > worst[0]:
-                    worst = rank, found, pair
+                    worst = rank, comparison, pair
     if worst is None:
         raise ParameterError(
             "scores", scores, "there must be at least one data set with a neighbor"
         )
-    _, found, pair = worst
-    fault = None if found.least > price.delta else _doubt(most, inexact, price)
-    return Audit(price, found.delta, found.least, most, pair, pairs, tightness(found, price), fault)
+    _, comparison, pair = worst
+    fault = None if comparison.least > cost.delta else _doubt(most, inexact, cost)
+    return Audit(
+        cost,
+        comparison.delta,
+        comparison.least,
+        most,
+        pair,
+        pairs,
+        tightness(comparison, cost),
+        fault,
+    )
 
 
 def divergence(left: dict[Hashable, float], right: dict[Hashable, float], epsilon: Number) -> float:
-    """The hockey-stick divergence Σ max(0, P(o) − e^ε·Q(o)): the delta this pair of laws needs at
-    epsilon.
+    """Return the hockey-stick divergence Σ max(0, P(o) − e^ε·Q(o)).
+
+    It is the delta that this pair of laws needs at epsilon.
     """
     factor = math.exp(exact("epsilon", epsilon))
     return math.fsum(
@@ -254,8 +268,9 @@ class Table:
 
 
 class Comparison(NamedTuple):
-    """One pair of laws: the delta it needs, bounds of that, and the largest log-ratio of an
-    outcome.
+    """The delta that one pair of laws needs, with bounds.
+
+    Also the largest log-ratio of an outcome.
     """
 
     delta: float
@@ -265,8 +280,9 @@ class Comparison(NamedTuple):
 
 
 class Laws:
-    """The law of every data set met so far. Candidates with equal scores are interchangeable, so
-    sorted ones do.
+    """The law of every data set met so far.
+
+    Candidates with equal scores are interchangeable, so laws are kept for sorted scores only.
     """
 
     def __init__(self, mechanism: Mechanism, is_open: bool, sensitivity: int) -> None:
@@ -289,11 +305,12 @@ class Laws:
 
     def _table(self, scores: Scores) -> Table:
         key = tuple(sorted(scores))
-        if isinstance(self._mechanism, SetMechanism) and self._mechanism.k > 1:
+        is_list = self._mechanism.k > 1
+        if is_list and isinstance(self._mechanism, SetMechanism) and not self._mechanism.ranked:
             if key not in self._sets:
                 self._sets[key] = self._mechanism.sets(self.profile(scores))
             return _check_law(scores, self._set_chances(scores, self._sets[key]), 0.0)
-        if self._mechanism.k > 1:
+        if is_list:
             if key not in self._lists:
                 self._lists[key] = self._mechanism.sequences(self.profile(scores))  # type: ignore[attr-defined]
             return _check_law(scores, self._list_chances(scores, self._lists[key]), 0.0)
@@ -304,8 +321,9 @@ class Laws:
         return _check_law(scores, self._single(scores, joint), left_out)
 
     def _single(self, scores: Scores, joint: Joint) -> dict[Hashable, Chance]:
-        """The probability of every place, and of nothing, with each value of what is released
-        beside them.
+        """Return the probability of every place, and of nothing.
+
+        They are separate for each value that is released with them.
         """
         table: dict[Hashable, Chance] = {}
         for free, law in joint.items():
@@ -357,7 +375,7 @@ class Laws:
         return table
 
     def _members(self, scores: Scores, law: Sequences | Sets) -> list[list[int]]:
-        """The places of each block; in an open universe nobody has seen those at 0."""
+        """Return the places of each block; in an open universe nobody has seen those at 0."""
         level = [score if law.floor is None else max(score, law.floor) for score in scores]
         return [
             [
@@ -370,7 +388,7 @@ class Laws:
 
 
 def _candidate(law: Law, score: int) -> Chance:
-    """The probability of one given candidate with this score."""
+    """Return the probability of one given candidate with this score."""
     count = next(
         (count for level, count, _ in law.blocks if count and _within(law, level, score)), None
     )
@@ -384,7 +402,7 @@ def _within(law: Law, level: int, score: int) -> bool:
 
 
 def _chance(value: float, error: float, relative: float, true_zeros: bool = True) -> Chance:
-    """A probability with the bounds that its stated errors leave."""
+    """Return a probability with the bounds that its stated errors leave."""
     if value < TINY:
         known = math.isfinite(relative) or (value == 0 and true_zeros)
         doubt = TINY if known else max(TINY, error)
@@ -394,7 +412,7 @@ def _chance(value: float, error: float, relative: float, true_zeros: bool = True
 
 
 def _check_law(scores: Scores, chances: dict[Hashable, Chance], left_out: float) -> Table:
-    """A law, or what is wrong with it: probabilities that are none or do not add up to 1."""
+    """Return a law, or what is wrong with it: probabilities that are none or do not add up to 1."""
     doubt = left_out + math.fsum(chance.high - chance.value for chance in chances.values())
     return Table(chances, left_out, doubt, _fault(scores, chances, left_out))
 
@@ -421,9 +439,9 @@ def _fault(scores: Scores, chances: Mapping[Hashable, Chance], left_out: float) 
     return None
 
 
-def _doubt(most: float, inexact: float, price: Privacy) -> str | None:
-    """What to say of numerical errors that leave too much open; None: they do not."""
-    claimed = float(price.delta)
+def _doubt(most: float, inexact: float, cost: Privacy) -> str | None:
+    """Return what to say of numerical errors that leave too much open; None: they do not."""
+    claimed = float(cost.delta)
     if most - claimed <= max(DOUBT, claimed) or inexact <= EXACT:
         return None
     return (
@@ -435,8 +453,9 @@ def _doubt(most: float, inexact: float, price: Privacy) -> str | None:
 
 
 def compare(left: Table, right: Table, epsilon: float) -> Comparison:
-    """The hockey-stick of left over right at epsilon, with bounds in which every error is that of
-    its own outcome.
+    """Return the hockey-stick of left over right at epsilon, with bounds.
+
+    Every error in the bounds is that of its own outcome.
     """
     factor = math.exp(epsilon)
     slack = (
@@ -478,13 +497,13 @@ def compare(left: Table, right: Table, epsilon: float) -> Comparison:
     )
 
 
-def tightness(found: Comparison, price: Privacy) -> float:
-    """How much of the claim a pair needs."""
-    if price.delta:
-        return found.delta / float(price.delta)
-    if price.epsilon:
-        return found.ratio / float(price.epsilon)
-    return math.inf if found.least > 0 else 0.0
+def tightness(comparison: Comparison, cost: Privacy) -> float:
+    """Return how much of the claim a pair needs."""
+    if cost.delta:
+        return comparison.delta / float(cost.delta)
+    if cost.epsilon:
+        return comparison.ratio / float(cost.epsilon)
+    return math.inf if comparison.least > 0 else 0.0
 
 
 def _build(
@@ -494,14 +513,17 @@ def _build(
     neighbors: str | None,
     growth: int | None,
 ) -> Mechanism:
-    """The mechanism of that name. One that relies on no bound is audited under it all the same."""
+    """Return the mechanism of that name.
+
+    One that relies on no bound is audited under it all the same.
+    """
     check_name(name)
     own = growth if "growth" in MECHANISMS[name].parameters else None
     return build(name, epsilon=epsilon, delta=delta, neighbors=neighbors, growth=own)
 
 
 def _universe(universe: object, candidates: int) -> tuple[bool, int]:
-    """Whether the universe is open, and how many candidates a data set has."""
+    """Return whether the universe is open, and how many candidates a data set has."""
     if isinstance(universe, str) and universe == CLOSED:
         return False, candidates
     known = Universe.of(universe)
@@ -531,7 +553,10 @@ def _starts(
 def neighbors_of(
     start: Scores, rule: str, growth: int | None, sensitivity: int, floor: int | None
 ) -> Iterator[Scores]:
-    """All data sets one record away; with `growth`, a record moves at most that many candidates."""
+    """Yield all data sets one record away.
+
+    With `growth`, a record moves at most that many candidates.
+    """
     up, down = range(sensitivity + 1), range(0, -sensitivity - 1, -1)
     moves = (
         {*product(up, repeat=len(start)), *product(down, repeat=len(start))}

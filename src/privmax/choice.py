@@ -15,14 +15,16 @@ from privmax.mechanisms.joint_exponential import JointExponential
 from privmax.mechanisms.nested_margin import NestedMargin
 from privmax.mechanisms.peeling import Ranker
 from privmax.mechanisms.permute_and_flip import PermuteAndFlip
+from privmax.mechanisms.ranked_margin import RankedMargin
 from privmax.mechanisms.registry import MECHANISMS
 from privmax.mechanisms.set_margin import SetMargin
 from privmax.mechanisms.sets import SetMechanism
 from privmax.mechanisms.sharp_margin import SharpMargin
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import Number, positive, probability, whole
-from privmax.privacy import ADD_REMOVE, Neighbors, Privacy, relation
+from privmax.privacy import ADD_REMOVE, DELTA_ADVICE, Neighbors, Privacy, relation
 from privmax.profile import Profile
+from privmax.typical import typical_misses
 from privmax.universe import OPEN, Universe
 
 MOST_ITEMS = 10_000
@@ -34,6 +36,11 @@ MOST_RANKED = 1000
 MOST_CHOICE = 1 << 18
 """In a closed universe, how large k times the binary digits of its size may be: as many steps as
 the lead of the slowest contender takes, in thousands.
+"""
+
+COMPARED_BY_MISSES = 200
+"""The largest set in a closed universe for which mechanisms are compared by what they would miss;
+for larger ones by the lead they need, which is found faster.
 """
 
 NO_LEAD = math.inf
@@ -75,7 +82,7 @@ def auto(
         >>> auto(epsilon=1, delta="1e-6", k=10).why
         'the universe is open'
         >>> auto(epsilon=1, delta="1e-6", k=10, ranked=True).why
-        'the universe is open; an order needs a lead of 205 records, a set 25'
+        'the universe is open; an order needs a lead of 41 records, a set 25; two items are told...
     """
     size = Universe.of(universe).size
     price = check_price(epsilon, delta, neighbors, growth, is_open=size is None)
@@ -126,7 +133,7 @@ def check_price(
         raise ParameterError(
             "delta", 0, "an open universe needs a delta above 0, because without one every "
             "candidate must have a chance, and those without a score cannot be listed",
-            "Give a small delta such as 1e-6, or declare the universe.",
+            f"Give a small delta ({DELTA_ADVICE}), or declare the universe.",
         )  # fmt: skip
     return price
 
@@ -146,13 +153,19 @@ def _choose_set(
     if size is None:
         return Choice(margin, "the universe is open")
     _check_number(k, size)
-    return _choose_least_lead(_set_contenders(price, neighbors, k), size)
+    contenders = _set_contenders(price, neighbors, k)
+    if k > COMPARED_BY_MISSES:
+        return _choose_least_lead(contenders, size)
+    return _choose_fewest_misses(contenders, size)
 
 
-def _set_contenders(price: Privacy, neighbors: Neighbors, k: int) -> tuple[Mechanism, ...]:
+def _set_contenders(
+    price: Privacy, neighbors: Neighbors, k: int
+) -> tuple[SetMargin | Exponential, ...]:
     """What releases the best k of a closed universe, with their order or without.
 
-    Of equals the first is chosen: a delta that buys nothing is not charged.
+    Of equals the first is chosen: a delta that buys nothing is not charged. JointExponential is
+    not among them: drawing a set by its worst place is what SetMargin without delta does.
     """
     epsilon, delta = Fraction(price.epsilon), Fraction(price.delta)
     pure = SetMargin(epsilon=epsilon, neighbors=neighbors, k=k)
@@ -160,7 +173,6 @@ def _set_contenders(price: Privacy, neighbors: Neighbors, k: int) -> tuple[Mecha
     return (
         *((pure, guarded) if delta else (pure,)),
         Exponential(epsilon=epsilon, delta=delta, neighbors=neighbors, k=k),
-        JointExponential(epsilon=epsilon, neighbors=neighbors, k=k),
     )
 
 
@@ -176,13 +188,14 @@ def _choose_list(
 ) -> Choice:
     """The same for the best k in order."""
     epsilon, delta = Fraction(price.epsilon), Fraction(price.delta)
+    ranked = RankedMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, growth=growth, k=k)
     if size is None:
-        sharp = SharpMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, growth=growth, k=k)
         margin = SetMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, k=k)
-        ranked, unranked = map(_describe_lead, _leads((sharp, margin), None))
+        needed, unranked = map(_describe_lead, _leads((ranked, margin), None))
         return Choice(
-            sharp,
-            f"the universe is open; an order needs a lead of {ranked} records, a set {unranked}",
+            ranked,
+            f"the universe is open; an order needs a lead of {needed} records, a set {unranked}; "
+            f"two items are told apart from {ranked.apart()} records on",
         )
     _check_number(k, size)
     contenders: list[Mechanism] = [
@@ -193,24 +206,49 @@ def _choose_list(
         contenders.append(
             SharpMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, growth=growth, k=k)
         )
+    contenders.append(ranked)
     mechanism, why = _choose_least_lead(contenders, size)
     unranked = _describe_lead(min(_leads(_set_contenders(price, neighbors, k), size)))
     return Choice(mechanism, f"{why}; a set needs {unranked}")
 
 
+def _choose_fewest_misses(contenders: Sequence[SetMargin | Exponential], universe: int) -> Choice:
+    """The one that misses least on typical profiles, the first of equals; and how much all do."""
+    missed = [typical_misses(mechanism, universe) for mechanism in contenders]
+    best = min(range(len(missed)), key=missed.__getitem__)
+    each = [
+        f"{name} {100 * part:.1f} %"
+        for name, part in zip(_contender_names(contenders), missed, strict=True)
+    ]
+    return Choice(contenders[best], f"what is missed on typical scores: {', '.join(each)}")
+
+
 def _choose_least_lead(contenders: Sequence[Mechanism], universe: int) -> Choice:
     """The one that needs the smallest lead for 95 % success, the first of equals; and by how much
     all of them do.
+
+    By that lead the order of two items is clear as well: where it comes from noisy counts, the
+    difference from which on they are told apart counts, if it is larger.
     """
-    leads = _leads(tuple(contenders), universe)
+    leads = [
+        max(lead, mechanism.apart()) if isinstance(mechanism, RankedMargin) else lead
+        for mechanism, lead in zip(contenders, _leads(tuple(contenders), universe), strict=True)
+    ]
     best = min(range(len(leads)), key=leads.__getitem__)
-    names = [type(mechanism).__name__ for mechanism in contenders]
     each = [
-        f"{name}{' (delta 0)' if names.count(name) > 1 and not mechanism.privacy().delta else ''} "
-        f"{_describe_lead(lead)}"
-        for name, mechanism, lead in zip(names, contenders, leads, strict=True)
+        f"{name} {_describe_lead(lead)}"
+        for name, lead in zip(_contender_names(contenders), leads, strict=True)
     ]
     return Choice(contenders[best], f"the lead needed here, in records: {', '.join(each)}")
+
+
+def _contender_names(contenders: Sequence[Mechanism]) -> list[str]:
+    """Their names; where two have the same, the one without delta says so."""
+    names = [type(mechanism).__name__ for mechanism in contenders]
+    return [
+        f"{name}{' (delta 0)' if names.count(name) > 1 and not mechanism.privacy().delta else ''}"
+        for name, mechanism in zip(names, contenders, strict=True)
+    ]
 
 
 @lru_cache(maxsize=256)
@@ -243,7 +281,7 @@ def check_service(mechanism: Mechanism, universe: int | None) -> None:
         draw_outcomes(mechanism, nobody, SYSTEM)
         return
     # What may abstain has a use for delta in an open universe; without one it needs a closed one.
-    if entry.pure and not (entry.abstains and mechanism.privacy().delta):
+    if entry.needs_closed or (entry.pure and not mechanism.privacy().delta):
         closed_size(nobody)
     require_fit(mechanism.k, nobody)
 

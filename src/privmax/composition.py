@@ -224,7 +224,7 @@ def _minus_log(delta: Fraction) -> arb:
 
 
 def _round_up(cost: arb) -> Fraction:
-    """The next multiple of 2^-64 above a cost, or of a smaller power if the cost is small."""
+    """Return the next multiple of 2^-64 above a cost, or of a smaller power for small costs."""
     bits = 64
     while above(cost * arb((1, bits))) in range(1, _FINE):
         bits += 64
@@ -232,7 +232,7 @@ def _round_up(cost: arb) -> Fraction:
 
 
 def _round_down(number: arb) -> Fraction:
-    """The same below a number above 0."""
+    """Return the same below a number above 0."""
     bits = 64
     while below(number * arb((1, bits))) < _FINE:
         bits += 64
@@ -240,7 +240,10 @@ def _round_down(number: arb) -> Fraction:
 
 
 def _order(rho: float, delta: float) -> Fraction:
-    """A good order α: the cost is convex in it, so thirds close in on the least. Any serves."""
+    """Return a good order α; any serves.
+
+    The cost is convex in it, so thirds close in on the least.
+    """
     delta = max(delta, math.ulp(0.0))  # what is below all floats came as 0
 
     def cost(log_excess: float) -> float:

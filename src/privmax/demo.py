@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from privmax import samples
+from privmax.best_items import BestItems
 from privmax.errors import ParameterError, explain_install
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.reading.forms import read_baskets
@@ -29,21 +30,22 @@ from privmax.itemsets.release import top_itemsets
 from privmax.itemsets.source import ItemsetSource
 from privmax.ledger import Ledger
 from privmax.ledger.events import USER
-from privmax.ledger.ledger import describe_privacy
-from privmax.ledger.payment import Question
+from privmax.ledger.payment import Description
 from privmax.mechanisms import registry
 from privmax.mechanisms.contract import Mechanism, Outcome
 from privmax.mechanisms.exponential import Exponential
 from privmax.mechanisms.large_margin import LargeMargin
 from privmax.mechanisms.nested_margin import NestedMargin
 from privmax.mechanisms.permute_and_flip import PermuteAndFlip
-from privmax.mechanisms.sharp_margin import SharpMargin
+from privmax.mechanisms.ranked_margin import RankedMargin
+from privmax.mechanisms.sets import SetMechanism
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.planning.comparison import percent
 from privmax.planning.plans import plan
-from privmax.privacy import Privacy
+from privmax.privacy import Privacy, describe_privacy
 from privmax.profile import Level, Profile
-from privmax.release import Release, Terms, answer
+from privmax.release import Release, answer
+from privmax.sources.engines import embedded_engine
 from privmax.universe import Universe
 
 FOLDER = "privmax-demo"
@@ -126,14 +128,17 @@ class _Shop:
 
     def best_articles(self) -> set[tuple[str, ...]]:
         """The articles that most members bought; all that are level with the last."""
-        articles = ItemsetSource(self.rows, self.rows.labels, range(1, 2), closed=False)
-        levels = articles.profile.down_to(MANY)
+        levels = self._articles.profile.down_to(MANY)
         best = [
             Outcome(levels.top - depth, index)
             for depth, number in zip(levels.depths, levels.counts, strict=True)
             for index in range(number)
         ]
-        return {article for article in articles.names(best) if article is not None}
+        return {article for article in self._articles.names(best) if article is not None}
+
+    def missed(self, mechanism: SetMechanism) -> float:
+        """How many of the best articles the mechanism leaves out on average, by its exact law."""
+        return MANY - mechanism.expect(self._articles.profile, MANY)[1]
 
     def buyers(self, pair: Sequence[str]) -> int:
         """How many members bought a pair on one receipt."""
@@ -145,6 +150,10 @@ class _Shop:
     def chance(self, mechanism: Mechanism, size: int | None) -> float:
         """Exactly how likely the mechanism is to release the best pair, out of so many."""
         return mechanism.law(Profile(self.levels, universe=size)).best()
+
+    @cached_property
+    def _articles(self) -> ItemsetSource:
+        return ItemsetSource(self.rows, self.rows.labels, range(1, 2), closed=False)
 
     @cached_property
     def _pairs(self) -> ItemsetSource:
@@ -214,10 +223,10 @@ def _ask(mechanism: Mechanism, shop: _Shop, ledger: Ledger, coins: Coins) -> Rel
     source = ItemsetSource(shop.rows, _Barcodes(shop.rows.labels), PAIRS, closed=True)
     options = {"size": 2, "items": BARCODES, **COLUMNS}
     return answer(
-        Terms(given=mechanism, universe=Universe(source.universe), unit=USER),
+        BestItems(given=mechanism, universe=Universe(source.universe), unit=USER),
         lambda stack: source,
         ledger.request(dataset="receipts"),
-        question=Question("itemsets", options),
+        description=Description("itemsets", options),
         coins=coins,
     )
 
@@ -237,13 +246,10 @@ def _ask_for_many(ledger: Ledger, coins: Coins) -> Release:
 
 
 def _receipts() -> Any:
-    """The data: a table in DuckDB, where that is installed, otherwise the file."""
-    path = samples.path("receipts")
-    if find_spec("duckdb") is None or find_spec("ibis") is None:
-        return path
-    import duckdb
-
-    return duckdb.read_csv(str(path))
+    """The data: a table in an engine, where one is installed, otherwise the file."""
+    path, engine = samples.path("receipts"), embedded_engine()
+    is_there = find_spec(engine.module) is not None and find_spec("ibis") is not None
+    return engine.read_csv(path) if is_there else path
 
 
 def _introduce(console: Console, shop: _Shop) -> None:
@@ -292,7 +298,8 @@ def _explain(console: Console, shop: _Shop, leads: dict[str, int]) -> None:
 
 
 def _list(console: Console, shop: _Shop, release: Release) -> None:
-    ranked = SharpMargin(epsilon=EPSILON, delta=DELTA, k=MANY)
+    ranked = RankedMargin(epsilon=EPSILON, delta=DELTA, k=MANY)
+    assert isinstance(release.mechanism, SetMechanism)
     both = (release.mechanism, ranked)
     lead, in_order = (mechanism.lead(candidates=None, near=MANY) for mechanism in both)
     right = len(set(release.items) & shop.best_articles())
@@ -302,8 +309,9 @@ def _list(console: Console, shop: _Shop, release: Release) -> None:
         + (", ".join(article for (article,) in release.items) or "no answer")
         + ".",
         *fewer,
-        f"{right} of them are right. They are a set, sorted by name: with a lead of {lead} all "
-        f"are right 95 % of the time. A ranked list needs a lead of {in_order}.\n",
+        f"{right} of them are right; on average {shop.missed(release.mechanism):.1f} of the best "
+        f"{MANY} are missed here. They are a set, sorted by name. With a lead of {lead} none is "
+        f"missed 95 % of the time. A ranked list needs a lead of {in_order}.\n",
     )
 
 

@@ -1,18 +1,20 @@
-"""How values are shown: labels in words and in JSON, and small tables for notebooks.
+"""How values are shown: labels in words, in JSON and in frames.
 
-A label is data, and may look like markup, like a formula or like a command to a terminal. Every
-text that enters a table is escaped here. The tables set no colors, so that they are read on light
-and dark pages alike.
+A label is data, and may look like markup, like a formula or like a command to a terminal.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, time
-from html import escape
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime, time, timedelta
+from importlib import import_module
 from math import isfinite
+from typing import Any
 from unicodedata import category
+
+from privmax.errors import ParameterError
 
 UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 """Categories of characters that move the cursor, turn the direction of writing, or are not seen."""
@@ -22,14 +24,10 @@ BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 one of them would look alike.
 """
 
-MOST = 20
-"""Lines that a cell of a table for notebooks has at most."""
 
-LONGEST = 300
-"""Characters that a line of such a cell has at most."""
-
-_LEFT = "text-align:left;vertical-align:top"
-_RIGHT = "text-align:right;vertical-align:top"
+def on_terminal() -> bool:
+    """Return whether messages are shown on a terminal. Standard error may be closed."""
+    return sys.stderr is not None and sys.stderr.isatty()
 
 
 def portable(value: object) -> object:
@@ -50,23 +48,132 @@ def portable(value: object) -> object:
     return value if isinstance(value, int | float | str | None) else str(value)
 
 
-def in_words(item: object) -> str:
+LIBRARIES = ("pandas", "polars", "pyarrow")
+"""What makes frames, the first choice first."""
+
+
+def make_frame(
+    items: Mapping[str, Sequence[Any]],
+    numbers: Mapping[str, Sequence[int | float | None]],
+    library: str | None = None,
+) -> Any:
+    """Return columns as a frame of a library; by default of the first that is installed.
+
+    pandas gets items as Python objects. polars and Arrow have one type for each column: items of
+    several types, or of one that they do not have, become text.
+
+    Args:
+        items: Columns of items by name.
+        numbers: Columns of numbers by name, as long.
+        library: One of `LIBRARIES`; None: the first that is installed.
+
+    Raises:
+        ParameterError: It is another one, or is not installed.
+
+    Examples:
+        >>> make_frame({"item": ["tea"]}, {"count": [7]}, "pyarrow").to_pylist()
+        [{'item': 'tea', 'count': 7}]
+    """
+    if library is not None and library not in LIBRARIES:
+        allowed = f"it must be one of {', '.join(LIBRARIES)}"
+        raise ParameterError("library", library, allowed, "Or leave it out.")
+    for name in LIBRARIES if library is None else (library,):
+        try:
+            module = import_module(name)
+        except ImportError:
+            continue
+        return _BUILDERS[name](module, items, numbers)
+    missing = f"it needs one of {', '.join(LIBRARIES)}, and none is installed"
+    missing = missing if library is None else "it is not installed"
+    remedy = f"For example: pip install {library or 'pandas'}"
+    raise ParameterError("library", library, missing, remedy)
+
+
+_Columns = Mapping[str, Sequence[Any]]
+
+
+def _pandas_frame(pandas: Any, items: _Columns, numbers: _Columns) -> Any:
+    columns = {name: pandas.Series(list(one), dtype=object) for name, one in items.items()}
+    for name, one in numbers.items():
+        columns[name] = pandas.Series(list(one), dtype=None if one else "int64")
+    return pandas.DataFrame(columns)
+
+
+def _polars_frame(polars: Any, items: _Columns, numbers: _Columns) -> Any:
+    columns = [
+        polars.Series(name, _typed(one), dtype=None if one else polars.String)
+        for name, one in items.items()
+    ]
+    for name, one in numbers.items():
+        columns.append(polars.Series(name, list(one), dtype=None if one else polars.Int64))
+    return polars.DataFrame(columns)
+
+
+def _arrow_table(arrow: Any, items: _Columns, numbers: _Columns) -> Any:
+    columns = {
+        name: arrow.array(_typed(one), None if one else arrow.string())
+        for name, one in items.items()
+    }
+    for name, one in numbers.items():
+        columns[name] = arrow.array(list(one), None if one else arrow.int64())
+    return arrow.table(columns)
+
+
+_BUILDERS: dict[str, Callable[[Any, _Columns, _Columns], Any]] = {
+    "pandas": _pandas_frame,
+    "polars": _polars_frame,
+    "pyarrow": _arrow_table,
+}
+
+
+def _typed(values: Sequence[Any]) -> list[Any]:
+    """Values of one type, or lists of such; else all of them as text."""
+    if values and all(isinstance(value, tuple) for value in values):
+        flat = [one for value in values for one in value]
+        is_alike = _are_alike(flat)
+        return [[one if is_alike else format_label(one) for one in value] for value in values]
+    return list(values) if _are_alike(values) else [format_label(value) for value in values]
+
+
+def _are_alike(values: Sequence[Any]) -> bool:
+    """Return whether all values are of one type that every library has, and fit it."""
+    kinds = set(map(type, values))
+    if len(kinds) != 1:
+        return False
+    (kind,) = kinds
+    if kind is datetime:  # a column has a time zone, or none
+        return len({value.utcoffset() is None for value in values}) == 1
+    fits = _FITS.get(kind)
+    return fits is not None and all(map(fits, values))
+
+
+_FITS: dict[type, Callable[[Any], bool]] = {
+    **dict.fromkeys((float, bool, bytes, date), lambda value: True),
+    str: lambda value: value.isascii() or not any("\ud800" <= one <= "\udfff" for one in value),
+    int: lambda value: -(1 << 63) <= value < 1 << 63,
+    time: lambda value: value.tzinfo is None,
+    timedelta: lambda value: abs(value // timedelta(microseconds=1)) < 1 << 62,
+}
+"""Types that every library has, and which of their values fit there; moments are apart."""
+
+
+def format_label(item: object) -> str:
     r"""Return an item as people read it.
 
     What cannot be printed is spelled out: a label is data, and could forge a line. The empty text
     is two quotes.
 
     Examples:
-        >>> in_words(("tea", 12)), in_words("a\nb"), in_words("")
+        >>> format_label(("tea", 12)), format_label("a\nb"), format_label("")
         ('tea, 12', 'a\\nb', '""')
     """
     if isinstance(item, tuple):
-        return ", ".join(map(in_words, item))
+        return ", ".join(map(format_label, item))
     text = str(portable(item))
-    return spell_out(text) if text else '""'
+    return escape_text(text) if text else '""'
 
 
-def spell_out(text: str, *, keep: str = "") -> str:
+def escape_text(text: str, *, keep: str = "") -> str:
     r"""Return a text in which nothing is unseen: the one rule for terminals and for pages.
 
     Escape sequences of a terminal, marks that turn the direction of writing (U+202E), characters
@@ -77,7 +184,7 @@ def spell_out(text: str, *, keep: str = "") -> str:
         keep: Characters that are left as they are, such as a line break between lines of ours.
 
     Examples:
-        >>> print(spell_out("a\x1b[31mb\u202ec"), spell_out("two\nlines", keep="\n"))
+        >>> print(escape_text("a\x1b[31mb\u202ec"), escape_text("two\nlines", keep="\n"))
         a\x1b[31mb\u202ec two
         lines
     """
@@ -102,83 +209,12 @@ def to_json(value: object) -> str:
 
 
 def _finite(value: object) -> object:
-    """The same without infinities and NaN, which are text in JSON: it has no such numbers."""
+    """Return the same without infinities and NaN, which are text in JSON.
+
+    It has no such numbers.
+    """
     if isinstance(value, Mapping):
         return {name: _finite(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
         return [_finite(one) for one in value]
     return str(value) if isinstance(value, float) and not isfinite(value) else value
-
-
-def facts(title: str, rows: Mapping[str, str | Sequence[str]], *notes: str) -> str:
-    """Return names and what stands beside them as HTML, for notebooks.
-
-    Args:
-        title: What stands above.
-        rows: A text, or lines, by name. Empty ones are left out.
-        notes: What stands below.
-
-    Examples:
-        >>> print(facts("Cost", {"epsilon": "<1"}))
-        <div ...<b>Cost</b>...>epsilon</th><td ...><bdi>&lt;1</bdi></td>...</div>
-    """
-    body = "".join(
-        f'<tr><th style="{_LEFT}">{_text(name)}</th><td style="{_LEFT}">{_lines(value)}</td></tr>'
-        for name, value in rows.items()
-        if value
-    )
-    return _frame(title, body, notes)
-
-
-def table(
-    title: str,
-    headings: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    *notes: str,
-    numbers: Iterable[int] = (),
-) -> str:
-    """Return a table as HTML, for notebooks.
-
-    Args:
-        title: What stands above.
-        headings: Of the columns.
-        rows: As texts.
-        notes: What stands below.
-        numbers: Which columns stand at the right.
-
-    Examples:
-        >>> print(table("Two", ["a", "b"], [["1", "<i>"]], numbers=[0]))
-        <div ...<b>Two</b>...<td style="text-align:right...><bdi>&lt;i&gt;</bdi></td></tr>...</div>
-    """
-    right = set(numbers)
-    styles = [_RIGHT if place in right else _LEFT for place in range(len(headings))]
-
-    def line(kind: str, cells: Sequence[str]) -> str:
-        told = zip(styles, cells, strict=True)
-        shown = (f'<{kind} style="{style}">{_lines(cell)}</{kind}>' for style, cell in told)
-        return f"<tr>{''.join(shown)}</tr>"
-
-    return _frame(title, line("th", headings) + "".join(line("td", row) for row in rows), notes)
-
-
-def _frame(title: str, body: str, notes: Sequence[str]) -> str:
-    # Notebooks set what stands between dollar signs as mathematics, unless these classes say no.
-    below = "".join(f"<div>{_text(note)}</div>" for note in notes)
-    return (
-        f'<div class="privmax tex2jax_ignore mathjax_ignore"><b>{_text(title)}</b>'
-        f"<table><tbody>{body}</tbody></table>{below}</div>"
-    )
-
-
-def _lines(value: str | Sequence[str]) -> str:
-    if isinstance(value, str):
-        return f"<bdi>{_text(value)}</bdi>"
-    shown = [f"<bdi>{_text(line)}</bdi>" for line in value[:MOST]]
-    more = len(value) - len(shown)
-    return "<br>".join([*shown, f"… and {more:,} more"] if more else shown)
-
-
-def _text(value: str) -> str:
-    """Any text, as text: nothing in it is markup, and what cannot be seen is spelled out."""
-    cut = value if len(value) <= LONGEST else f"{value[:LONGEST]}…"
-    return escape(in_words(cut)) if cut else ""

@@ -19,6 +19,9 @@ from uuid import UUID
 
 import numpy as np
 
+from privmax.errors import ParameterError
+from privmax.labels import plain_label
+
 SMALL = 1 << 53
 """Whole numbers below this are JSON numbers. Others are hexadecimal text: readers of JSON round or
 refuse them.
@@ -29,7 +32,7 @@ _SIMPLE = {str, int, bool, float, type(None), bytes, Decimal, UUID}
 
 
 def encode(value: object) -> Any:
-    """A value as JSON."""
+    """Return a value as JSON."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -58,7 +61,7 @@ def encode(value: object) -> Any:
 
 
 def decode(written: Any) -> Any:
-    """The value that was written so."""
+    """Return the value that was written so."""
     if not isinstance(written, dict):
         return written
     if "text" in written:
@@ -68,15 +71,35 @@ def decode(written: Any) -> Any:
 
 
 def recordable(values: Iterable[object]) -> bool:
-    """Whether all of the values would be read back as what they are."""
+    """Return whether all of the values would be read back as what they are."""
     return all(type(value) in _SIMPLE or not _has_text(encode(value)) for value in values)
+
+
+UNRECORDABLE = "of a type that a ledger cannot write down exactly"
+"""What is said of a label that is not recordable."""
+
+
+def check_recordable(option: str, labels: Iterable[Any]) -> None:
+    """Refuse declared labels that a ledger would write down as text.
+
+    Args:
+        option: What declares them.
+        labels: All of them.
+
+    Raises:
+        ParameterError: There is such a label.
+    """
+    if not recordable(map(plain_label, labels)):
+        allowed = f"a label is {UNRECORDABLE}"
+        raise ParameterError(option, "<labels>", allowed, "Use text or numbers.")
 
 
 def _if_exact(
     name: str, value: Any, write: Callable[[Any], Any], read: Callable[[Any], Any]
 ) -> Any:
-    """What `write` makes of a value, if that is all of it: pandas has subclasses that count
-    nanoseconds.
+    """Return what `write` makes of a value, if that is all of the value.
+
+    pandas has subclasses that count nanoseconds.
     """
     try:
         written = write(value)

@@ -76,7 +76,7 @@ class ParameterError(PrivmaxError, ValueError):
 
     @classmethod
     def required(cls, name: str, why: str = "", remedy: str = "") -> ParameterError:
-        """The error about an option that was not given.
+        """Return the error about an option that was not given.
 
         Args:
             name: The option.
@@ -129,7 +129,9 @@ def refuse_given(
 
 
 def column_error(option: str, name: object, columns: Sequence[Any], kind: str) -> ParameterError:
-    """The error about a column that does not exist: it names the columns there are, nearest first.
+    """Return the error about a column that does not exist.
+
+    It names the columns there are, nearest first.
 
     Only for data whose column names are declared, as in a table, a frame or a Parquet file. The
     first line of a text file may be data, and is never shown.
@@ -156,7 +158,7 @@ def column_error(option: str, name: object, columns: Sequence[Any], kind: str) -
 
 
 def nearest(name: str, names: Iterable[object]) -> str | None:
-    """The one of the names that was probably meant; None: none is near.
+    """Return the one of the names that was probably meant; None: none is near.
 
     Examples:
         >>> nearest("Contry", ["country", "age"])
@@ -207,8 +209,9 @@ class AnswerError(PrivmaxError):
 
 
 class LedgerError(PrivmaxError):
-    """The ledger of a privacy budget cannot be read, written or trusted; the message says what to
-    do.
+    """A ledger of a privacy budget that cannot be read, written or trusted.
+
+    The message says what to do.
 
     Attributes:
         missing: "ledger" or "account" if there is none of that name.
@@ -280,9 +283,7 @@ class PrivacyWarning(UserWarning):
 
 
 def explain_install(extra: str) -> str:
-    """How to install the packages that an extra adds, as a sentence for a message.
-
-    This line and docs/install.md are all that a release on a package index changes.
+    """Return how to install the packages that an extra adds, as a sentence for a message.
 
     Args:
         extra: Its name, as in pyproject.toml.
@@ -291,6 +292,7 @@ def explain_install(extra: str) -> str:
         >>> print(explain_install("sql"))
         Install the extra sql: run pip install ".[sql]" in a clone of privmax.
     """
+    # this line and docs/install.md are all that a release on a package index changes
     return f'Install the extra {extra}: run pip install ".[{extra}]" in a clone of privmax.'
 
 
@@ -299,7 +301,7 @@ _SHOWN = 100
 
 
 def shorten(value: object) -> str:
-    """A value as a message shows it: as Python writes it, at most a line long.
+    """Return a value as a message shows it: as Python writes it, at most a line long.
 
     Examples:
         >>> shorten("tea"), len(shorten("x" * 1000))

@@ -17,6 +17,8 @@ from typing import Any
 import numba
 from numba.extending import intrinsic
 
+from privmax.display import on_terminal
+
 _njit: Any = numba.njit  # whose annotations leave some of its options out
 
 
@@ -33,21 +35,22 @@ def entry(function: Any) -> Any:
 
 
 def tell_of_compiling(kernels: Sequence[Any], what: str) -> None:
-    """Say on a terminal or in a notebook that kernels are about to be compiled, which takes a while
-    and is done once. Nothing is said where an earlier process has left the result.
+    """Say on a terminal or in a notebook that kernels are about to be compiled.
+
+    It takes a while and is done once. Nothing is said where an earlier process has left the result.
 
     Args:
         kernels: What `entry` returned.
         what: What they do.
     """
-    if not (sys.stderr.isatty() or "ipykernel" in sys.modules):
+    if not (on_terminal() or "ipykernel" in sys.modules):
         return
     if any(not kernel.signatures and not _is_kept(kernel) for kernel in kernels):
         print(f"Compiling {what}, once on this machine: about half a minute …", file=sys.stderr)
 
 
 def _is_kept(kernel: Any) -> bool:
-    """Whether a compiled form of a kernel lies in numba's cache."""
+    """Return whether a compiled form of a kernel lies in numba's cache."""
     try:
         implementation = kernel._cache._impl
         folder = Path(implementation.locator.get_cache_path())

@@ -16,6 +16,8 @@ from uuid import UUID
 
 import numpy as np
 
+from privmax.errors import DataError
+
 _DAY, _HOUR, _SECOND, _LEAST = (
     timedelta(**{unit: 1}) for unit in ("days", "hours", "seconds", "microseconds")
 )
@@ -41,8 +43,9 @@ UNKNOWN = (
 
 
 def plain_label(label: Any) -> Any:
-    """A label as an ordinary Python object in its canonical form, whatever library and whatever
-    spelling it comes from.
+    """Return a label as an ordinary Python object in its canonical form.
+
+    The form does not depend on the library or the spelling that it comes from.
 
     −0.0 is 0.0; a Decimal has no zeros at its end and no exponent; a time of a known zone is in
     UTC; text, numbers and tuples are of Python's own types. Labels that are equal and of one type
@@ -90,8 +93,9 @@ def plain_label(label: Any) -> Any:
 
 
 def label_by_value(label: Any) -> Any:
-    """The same where types may be mixed: to Python 1, 1.0, True and Decimal("1.0") are equal, so
-    they become one label.
+    """Return the label that a value has where types may be mixed.
+
+    To Python 1, 1.0, True and Decimal("1.0") are equal, so they become one label.
 
     Whole numbers are integers (from 10^1001 on Decimals, which do not fill the memory); of the
     others those that a float can hold are floats, those of finitely many digits Decimals, and the
@@ -123,8 +127,9 @@ def label_by_value(label: Any) -> Any:
 
 
 def is_known(label: Any, *, sets: bool = False) -> bool:
-    """Whether a label by value is of a type whose values have one form each; tuples are, if their
-    parts are.
+    """Return whether a label by value is of a type whose values have one form each.
+
+    Tuples are, if their parts are.
 
     sets    whether frozensets are, too
     """
@@ -137,8 +142,9 @@ def is_known(label: Any, *, sets: bool = False) -> bool:
 
 
 def identify(label: Any) -> tuple[type, Any]:
-    """What tells a known label from others. A date of pandas that counts nanoseconds may equal one
-    of NumPy.
+    """Return what tells a known label from others.
+
+    A date of pandas that counts nanoseconds may equal one of NumPy.
     """
     return type(label), tuple(map(identify, label)) if isinstance(label, tuple) else label
 
@@ -148,8 +154,9 @@ _LONG = 10_000
 
 
 def by_name(label: Any) -> tuple[Any, ...]:
-    """Return a key that sorts labels of all kinds: numbers by value, then what is written, then
-    tuples.
+    """Return a key that sorts labels of all kinds.
+
+    Numbers come first, by value, then what is written, then tuples.
 
     Examples:
         >>> sorted(["tea", 10, "ale", 9, ("tea", 1), ("tea",)], key=by_name)
@@ -168,8 +175,9 @@ def by_name(label: Any) -> tuple[Any, ...]:
 
 
 def read_label(label: Any) -> Any:
-    """A label by value out of data, which may hold anything; None: it is missing. `is_unknown`
-    tells what is no label.
+    """Return a label by value out of data, which may hold anything; None if it is missing.
+
+    `is_unknown` says what is not a label.
 
     An object of somebody's own class may raise what it likes, wherever it is asked: none of that
     comes through.
@@ -184,8 +192,35 @@ def read_label(label: Any) -> Any:
 
 
 def is_unknown(label: Any) -> bool:
-    """Whether `read_label` said that this is no label."""
+    """Return whether `read_label` said that this is no label."""
     return label is _Unknown
+
+
+def item_label(label: Any) -> Any:
+    """Return an item in the one form that follows from its value; None if it is missing.
+
+    The form does not depend on the library that it comes from.
+
+    Items are the same if Python calls them equal, whatever their types: how frames type a column
+    depends on everybody in it, and a whole number becomes a float because another person's is
+    missing. So 1.0 is 1.
+
+    Raises:
+        DataError: It cannot be told from others for certain.
+
+    Examples:
+        >>> item_label(1.0), item_label("1"), item_label(float("nan"))
+        (1, '1', None)
+    """
+    label = label_by_value(label)
+    if is_missing(label):
+        return None
+    if not is_known(label):
+        raise DataError(
+            "An item is a list, or of another type without exact equality. Use text, numbers, "
+            "dates, or tuples of them."
+        )
+    return label
 
 
 class _Unknown:
@@ -193,8 +228,9 @@ class _Unknown:
 
 
 def is_missing(label: Any) -> bool:
-    """Whether it stands for no label: None, NaN or what libraries write for it; or a tuple or a
-    frozenset with such a part.
+    """Return whether it stands for no label: None, NaN, or what libraries write for it.
+
+    So does a tuple or a frozenset with such a part.
     """
     if isinstance(label, tuple | frozenset):
         return any(map(is_missing, label))
@@ -209,8 +245,9 @@ def is_missing(label: Any) -> bool:
 
 
 def _of_numpy(label: np.generic) -> Any:
-    """A NumPy scalar as what Python has for it; times that count nanoseconds are kept if they need
-    them.
+    """Return a NumPy scalar as what Python has for it.
+
+    Times that count nanoseconds are kept if they need them.
     """
     if (
         isinstance(label, np.datetime64 | np.timedelta64)
@@ -219,7 +256,8 @@ def _of_numpy(label: np.generic) -> Any:
     ):
         try:
             short = label.astype(f"{label.dtype.kind}8[us]")
-            return short.item() if short == label and not isinstance(short.item(), int) else label
+            same = short.astype(label.dtype) == label  # in its own unit, which does not overflow
+            return short.item() if same and not isinstance(short.item(), int) else label
         except (
             OverflowError
         ):  # beyond all microseconds; NumPy before 2.5 went on with another number
@@ -240,7 +278,7 @@ def _as_whole(number: float) -> Any:
 
 
 def _as_float(number: Fraction | Decimal) -> Any:
-    """A number as a float, if one holds it exactly."""
+    """Return a number as a float, if one holds it exactly."""
     try:
         short = float(number)
     except OverflowError:  # beyond every float
@@ -249,8 +287,9 @@ def _as_float(number: Fraction | Decimal) -> Any:
 
 
 def _by_digits(number: Decimal) -> Any:
-    """A plain Decimal as an integer or a float, if one holds it and writing it out does not fill
-    the memory.
+    """Return a plain Decimal as an integer or a float, if one holds it.
+
+    It stays a Decimal where writing it out would fill the memory.
     """
     if not number.is_finite():
         return float(number)
@@ -260,7 +299,7 @@ def _by_digits(number: Decimal) -> Any:
 
 
 def _decimal_of(number: Fraction) -> Decimal | None:
-    """A fraction as a plain Decimal, exactly; None: it has infinitely many digits."""
+    """Return a fraction as a plain Decimal, exactly; None: it has infinitely many digits."""
     rest, places = number.denominator, 0
     for factor in (2, 5):
         power = 0
@@ -289,11 +328,13 @@ def _plain_decimal(number: Decimal) -> Decimal:
 
 
 def _plain_datetime(moment: datetime) -> datetime:
-    """In UTC if its zone is known; pandas' own class only for nanoseconds, which Python's does not
-    hold.
+    """Return a moment in UTC if its zone is known.
+
+    It is of pandas' own class only for nanoseconds, which Python's does not hold.
     """
     if hasattr(moment, "to_pydatetime"):
         exact: Any = moment if moment.tzinfo is None else moment.astimezone(UTC)
+        exact = exact.replace(fold=0)  # only now: with a zone it says which moment is meant
         plain: datetime = exact if exact.nanosecond else exact.to_pydatetime()
         return plain
     first = moment.replace(fold=0)  # of an hour that the clock repeats: to Python both are equal
@@ -310,8 +351,9 @@ def _plain_datetime(moment: datetime) -> datetime:
 
 
 def _plain_time(clock: time) -> time:
-    """In UTC if its offset is known; where that is on another day, which tells times apart, in the
-    next whole hour.
+    """Return a time in UTC if its offset is known.
+
+    Where that is on another day, which tells times apart, it is in the next whole hour.
     """
     since = timedelta(
         hours=clock.hour, minutes=clock.minute, seconds=clock.second, microseconds=clock.microsecond

@@ -273,8 +273,9 @@ def round_down(number: Fraction) -> str:
 
 
 def _form(value: object) -> str:
-    """What else to say of what a number must be: of its type, or of its length if that is at
-    fault.
+    """Return what else to say of what a number must be.
+
+    It is about its type, or about its length if that is at fault.
     """
     if not isinstance(value, str | Decimal):
         return " (int, Fraction, Decimal, str or float)"
@@ -287,7 +288,7 @@ def _form(value: object) -> str:
 
 
 def _spelling(value: object) -> str:
-    """How to write what was perhaps meant."""
+    """Return how to write what was perhaps meant."""
     if isinstance(value, str) and len(value) < LONGEST:
         if value.rstrip().endswith("%"):
             return _percent(value.rstrip().removesuffix("%"))
@@ -299,7 +300,7 @@ def _spelling(value: object) -> str:
 
 
 def _percent(value: Number) -> str:
-    """The fraction that somebody meant who gave a percentage, if that can be told."""
+    """Return the fraction that somebody meant who gave a percentage, if that can be told."""
     try:
         return f"If {value} % is meant, write {plain(exact('', value) / 100)}."
     except ParameterError:
@@ -307,8 +308,9 @@ def _percent(value: Number) -> str:
 
 
 def _short(value: object) -> bool:
-    """Whether a number has few enough digits to be written out as a fraction: "1e999999999" has
-    not.
+    """Return whether a number has few enough digits to be written out as a fraction.
+
+    "1e999999999" has not.
     """
     if isinstance(value, Decimal):
         digits, exponent = len(value.as_tuple().digits), abs(value.adjusted())
@@ -332,7 +334,7 @@ def _round(number: Fraction, rounding: str) -> str:
 
 
 def _in_short(number: Fraction) -> str | None:
-    """The number in few digits, if those are enough."""
+    """Return the number in few digits, if those are enough."""
     if max(abs(number.numerator), number.denominator) >= 10**LONGEST:
         return None  # Python does not write out more
     text = plain(number)

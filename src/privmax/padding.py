@@ -75,8 +75,8 @@ class pad_time:  # used as a statement: with pad_time(2): …
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None and not issubclass(kind, Exception):
             return
-        taken, until = self._clock() - self._began, self._seconds
-        while until < taken:
+        passed, until = self._clock() - self._began, self._seconds
+        while until < passed:
             until *= 2
         while (left := self._began + until - self._clock()) > 0:
             self._sleep(left)

@@ -32,10 +32,13 @@ class Parameter(Generic[Given, Value]):
     `parameter`.
     """
 
-    def __init__(self, convert: Callable[..., Value], default: object, beside: str | None) -> None:
+    def __init__(
+        self, convert: Callable[..., Value], default: object, beside: str | None, quiet: bool
+    ) -> None:
         self.convert = convert
         self.default = default
         self.beside = beside
+        self.quiet = quiet
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -67,6 +70,7 @@ def parameter(
     *,
     default: object = MISSING,
     beside: str | None = None,
+    quiet: bool = False,
     **options: object,
 ) -> Any:
     """Declare a parameter of a class derived from `Parameters`.
@@ -77,6 +81,8 @@ def parameter(
         default: What is read where nothing is given; without one the parameter is required.
         beside: Another parameter that decides what is allowed: its value, read before, is passed as
             a third argument.
+        quiet: Whether `repr` leaves it out where it is as by default: ledgers keep what `repr`
+            shows, and recorded before the parameter came.
         options: Passed to `convert`.
 
     Examples:
@@ -86,7 +92,7 @@ def parameter(
         >>> Sample(), Sample(size=3)
         (Sample(size=100), Sample(size=3))
     """
-    return Parameter(partial(convert, **options), default, beside)
+    return Parameter(partial(convert, **options), default, beside, quiet)
 
 
 def optional(convert: Callable[..., Read]) -> Callable[..., Read | None]:
@@ -118,8 +124,14 @@ class ExactRepr:
     def __repr__(self) -> str:
         parts = []
         for spec in fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
+            if self._leaves_out(spec.name):
+                continue
             parts.append(f"{spec.name}={_show(getattr(self, spec.name))}")
         return f"{type(self).__name__}({', '.join(parts)})"
+
+    def _leaves_out(self, name: str) -> bool:
+        """Whether `repr` does not show a parameter."""
+        return False
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(parameter,))
@@ -147,9 +159,9 @@ class Parameters(ExactRepr):
     def __init_subclass__(cls, *, kw_only: bool = True) -> None:
         super().__init_subclass__()
         dataclass(frozen=True, kw_only=kw_only, repr=False)(cls)
-        found = {**cls.parameters, **vars(cls)}
+        members = {**cls.parameters, **vars(cls)}
         declared = [spec.name for spec in fields(cls)]  # type: ignore[arg-type]  # it is one now
-        cls.parameters = {name: found[name] for name in declared}
+        cls.parameters = {name: members[name] for name in declared}
 
     def __post_init__(self) -> None:
         """Read what was given: first what stands for itself, then what depends on another."""
@@ -160,6 +172,30 @@ class Parameters(ExactRepr):
         for name, declared in self.parameters.items():
             if declared.beside is not None:
                 values[name] = declared.convert(name, values[name], values[declared.beside])
+
+    def changed(self) -> dict[str, Any]:
+        """Return the parameters that are not as by default, or have no default.
+
+        Examples:
+            >>> from privmax.numbers import whole
+            >>> class Sample(Parameters):
+            ...     size: Whole = parameter(whole, default=100)
+            >>> Sample().changed(), Sample(size=3).changed()
+            ({}, {'size': 3})
+        """
+        return {name: getattr(self, name) for name in self.parameters if not self._is_usual(name)}
+
+    def _is_usual(self, name: str) -> bool:
+        """Whether a parameter is what its default is read as."""
+        declared = self.parameters[name]
+        if declared.default is MISSING:
+            return False
+        extra = () if declared.beside is None else (getattr(self, declared.beside),)
+        usual: object = declared.convert(name, declared.default, *extra)
+        return bool(usual == getattr(self, name))
+
+    def _leaves_out(self, name: str) -> bool:
+        return self.parameters[name].quiet and self._is_usual(name)
 
 
 def _show(value: object) -> str:

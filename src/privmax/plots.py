@@ -29,15 +29,27 @@ from matplotlib.ticker import LogLocator
 
 from privmax import writing
 from privmax.errors import LedgerError
+from privmax.keyset.plans import KeyPlan
 from privmax.ledger import Event
 from privmax.ledger.events import privacy_of
+from privmax.mechanisms.registry import MECHANISMS
 from privmax.numbers import plain
 from privmax.planning.comparison import DRAWS, Comparison, percent
-from privmax.planning.plans import Plan, Row, candidates, price_in_words, short
-from privmax.privacy import Privacy
+from privmax.planning.plans import (
+    Plan,
+    Row,
+    candidates,
+    price_in_words,
+    releases_sets,
+    short,
+)
+from privmax.privacy import ADD_REMOVE, Privacy
 
 PICTURES = (".png", ".svg")
 """What a picture's file name may end in."""
+
+WIDE, NARROW = 8.0, 4.6
+"""Inches from left to right: of a picture by itself, and of one that can be read on a phone."""
 
 CHOSEN, OTHERS, LIMIT = "#0b5394", "#9fb3c8", "#d55e00"
 ANOTHER, NOTHING = "#e69f00", "#dddddd"
@@ -78,9 +90,13 @@ _K_STROKES: dict[str, dict[str, Any]] = {
 }
 """How the mechanisms for lists are told apart in pictures over k."""
 
-BEST_OR_NOTHING = "the best", "another", "nothing"
+_OTHER_STROKE: dict[str, Any] = {"color": OTHERS, "marker": "^", "markersize": 3}
+"""How one is drawn that has no stroke of its own."""
 
-FORMS = "* chosen by auto. SetMargin and GapTest release a set, all others an order."
+_DASHES: tuple[tuple[float, ...], ...] = ((), (4, 2), (4, 2, 1, 2), (1, 2))
+"""How ways to find keys are told apart."""
+
+BEST_OR_NOTHING = "the best", "another", "nothing"
 
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -105,20 +121,26 @@ class _Line:
             self.spent.append(spent)
 
 
-def planning(found: Plan) -> Figure:
-    """The lead that each mechanism needs, least first; the one `auto` picks is dark, and what
-    nobody can do is a line.
+def planning(found: Plan, *, wide: float = WIDE) -> Figure:
+    """Draw the lead that each mechanism needs, least first.
+
+    The one `auto` picks is dark, and what no mechanism can do is a line.
 
     Mechanisms without a lead are named below, with the reason.
+
+    Args:
+        found: What to draw.
+        wide: Inches from left to right; below `WIDE`, lines of text are broken.
     """
     rows = [row for row in found.rows if row.lead is not None]
-    price = price_in_words(found.privacy, found.neighbors)
+    cost = price_in_words(found.privacy, found.neighbors)
     with _style():
         figure, axes = _bars(
             [f"{row.name}{' *' if row.chosen else ''}" for row in rows],
             [_drawable(row.lead or 0) for row in rows],
             [short(row.lead or 0) for row in rows],
             [CHOSEN if row.chosen else OTHERS for row in rows],
+            wide,
         )
         least = "no mechanism works with less than"
         axes.axvline(
@@ -128,22 +150,28 @@ def planning(found: Plan) -> Figure:
             label=f"{least} {short(found.limit)}",
         )
         axes.set_xlabel(f"lead in records, for a release with probability {plain(found.success)}")
-        axes.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.1, frameon=False)
+        _add_legend(axes, wide)
         _add_title(
             figure,
             axes,
             found.title(),
-            price,
+            cost,
             [f"* chosen by auto: {found.why}.", *_absent(found.rows)],
+            _width(wide),
         )
     return figure
 
 
-def comparison(found: Comparison) -> Figure:
-    """With what chance each mechanism releases the best, another candidate, or nothing: as private
-    as its data.
+def comparison(found: Comparison, *, wide: float = WIDE) -> Figure:
+    """Draw the chances that each mechanism releases the best, another candidate, or nothing.
+
+    The picture is as private as its data.
 
     Of a list: which part of its places goes to the best, to others, or to nobody, on average.
+
+    Args:
+        found: What to draw.
+        wide: As in `planning`.
     """
     rows = found.rows
     is_list = found.k > 1
@@ -154,6 +182,7 @@ def comparison(found: Comparison) -> Figure:
             [100 * row.best for row in rows],
             [""] * len(rows),
             [CHOSEN] * len(rows),
+            wide,
         )
         axes.containers[0].set_label(labels[0])
         others = [100 * max(0.0, 1 - row.best - row.nothing) for row in rows]
@@ -175,19 +204,18 @@ def comparison(found: Comparison) -> Figure:
         axes.spines["bottom"].set_bounds(0, 100)
         about = "places of the list, on average" if is_list else "chance of what is released"
         axes.set_xlabel(f"{about}; at the right, of the best")
-        axes.legend(
-            loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.1, frameon=False, ncols=3
-        )
-        price = price_in_words(found.privacy, found.neighbors)
-        _add_title(figure, axes, found.title(), price, found.legend())
+        _add_legend(axes, wide, columns=3)
+        cost = price_in_words(found.privacy, found.neighbors)
+        _add_title(figure, axes, found.title(), cost, found.legend(), _width(wide))
     return figure
 
 
 def chances(
     lines: Mapping[str, Mapping[int, float]], *, title: str, subtitle: str, marked: tuple[int, str]
 ) -> Figure:
-    """With what chance each mechanism releases the best, by the size of the universe: as private as
-    its data.
+    """Draw the chance that each mechanism releases the best, by the size of the universe.
+
+    The picture is as private as its data.
 
     lines    of each mechanism, by name: the chances by size, ascending
     marked   a size to point at, and what it is
@@ -222,7 +250,7 @@ def chances(
 
 
 def leads(plans: Mapping[int, Plan], *, marked: int) -> Figure:
-    """The lead that each mechanism needs for the best k, over k, and what nobody can do.
+    """Draw the lead that each mechanism needs for the best k, over k, and what nobody can do.
 
     plans    by k, ascending
     marked   the k that was asked for
@@ -231,7 +259,7 @@ def leads(plans: Mapping[int, Plan], *, marked: int) -> Figure:
     lines = _over_k(plans, lambda row: None if row.lead is None else _drawable(max(row.lead, 1)))
     with _style():
         figure, axes = _k_axes(lines, marked, {row.name for row in last.rows if row.chosen})
-        limits = {k: _drawable(max(found.limit, 1)) for k, found in plans.items()}
+        limits = {k: _drawable(max(one.limit, 1)) for k, one in plans.items()}
         label = "no mechanism works with less"
         axes.plot(list(limits), list(limits.values()), color=LIMIT, linestyle="--", label=label)
         axes.set_yscale("log")
@@ -240,7 +268,7 @@ def leads(plans: Mapping[int, Plan], *, marked: int) -> Figure:
         axes.minorticks_off()
         axes.set_ylabel("lead in records")
         _legend_below(axes)
-        price = price_in_words(last.privacy, last.neighbors)
+        cost = price_in_words(last.privacy, last.neighbors)
         title = f"Records by which the best k must lead in {candidates(last.universe)}"
         note = f"For all k to be released with probability {plain(last.success)}."
         ends = [
@@ -248,12 +276,41 @@ def leads(plans: Mapping[int, Plan], *, marked: int) -> Figure:
             for name, line in lines.items()
             if max(line) < max(plans)
         ]
-        _add_title(figure, axes, title, price, [" ".join([note, FORMS, *ends])], 84)
+        _add_title(figure, axes, title, cost, [" ".join([note, _describe_forms(), *ends])], 84)
+    return figure
+
+
+def keys_needed(plans: Mapping[int, KeyPlan], *, marked: int) -> Figure:
+    """Draw how many individuals a key must have to be found, over the keys of one individual.
+
+    Args:
+        plans: By how many keys of one individual count, ascending.
+        marked: The number that was asked for.
+    """
+    lines: dict[str, dict[int, float]] = {}
+    for number, plan in plans.items():
+        for row in plan.rows:
+            lines.setdefault(row.name, {})[number] = _drawable(row.several)
+    last = plans[max(plans)]
+    with _style():
+        figure, axes = _k_axes(lines, marked, ())
+        for line, dashes in zip(axes.get_lines()[1:], _DASHES, strict=False):
+            line.set_linestyle((0, dashes))
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5), numticks=12))
+        axes.yaxis.set_major_formatter(lambda people, _: short(round(people)))
+        axes.minorticks_off()
+        axes.set_xlabel("keys of each individual")
+        axes.set_ylabel("individuals that a key must have")
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2, frameon=False)
+        cost = price_in_words(last.privacy, ADD_REMOVE)
+        note = f"To be found with probability {plain(last.success)}."
+        _add_title(figure, axes, "How many individuals a key must have", cost, [note], 84)
     return figure
 
 
 def misses(found: Mapping[int, Comparison], *, marked: int) -> Figure:
-    """Which part of the best k each mechanism misses, over k: as private as its data.
+    """Draw which part of the best k each mechanism misses, over k: as private as its data.
 
     found    by k, ascending
     marked   the k that was asked for
@@ -266,16 +323,22 @@ def misses(found: Mapping[int, Comparison], *, marked: int) -> Figure:
         axes.set_yticks(range(0, 101, 20), [f"{tick} %" for tick in range(0, 101, 20)])
         axes.set_ylabel("of the best k, missed on average")
         _legend_below(axes)
-        price = price_in_words(last.privacy, last.neighbors)
+        cost = price_in_words(last.privacy, last.neighbors)
         title = f"Share of the best k that is missed in {candidates(last.universe)}"
         drawn = {row.name for row in last.rows if row.error}
         notes = [f"{name}: from {DRAWS} draws for each k." for name in sorted(drawn)]
-        _add_title(figure, axes, title, price, [" ".join([FORMS, *notes])], 84)
+        _add_title(figure, axes, title, cost, [" ".join([_describe_forms(), *notes])], 84)
     return figure
 
 
+def _describe_forms() -> str:
+    """Return what the star means, and which mechanisms release a set."""
+    *names, last = [entry.name for entry in MECHANISMS.values() if releases_sets(entry)]
+    return f"* chosen by auto. {', '.join(names)} and {last} release a set, all others an order."
+
+
 def spending(events: Iterable[Event], *, title: str) -> Figure:
-    """Epsilon, and delta if any was granted, over time.
+    """Draw epsilon, and delta if any was granted, over time.
 
     Each step is a charge; the line above is the budget. Events stand in the order in which they
     happened: one whose clock had gone back is drawn at the time of the one before it.
@@ -301,8 +364,9 @@ def spending(events: Iterable[Event], *, title: str) -> Figure:
 def shapes(
     functions: Mapping[str, Sequence[Mapping[str, Any]]], *, label: str, most: int = 6
 ) -> Figure:
-    """What the columns of an additive model add to the log-odds of a label, those that move them
-    most first.
+    """Draw what the columns of an additive model add to the log-odds of a label.
+
+    Those that move them most come first.
 
     Args:
         functions: `shape_functions_` of a `PrivateGAM`.
@@ -325,7 +389,7 @@ def shapes(
 
 
 def svg(figure: Figure) -> str:
-    """The figure as an `svg` element to be put into a page, the same text each time.
+    """Return the figure as an `svg` element to be put into a page, the same text each time.
 
     It refers to nothing outside itself and its letters are outlines. Its ids begin with a digest of
     it, so that several can stand on one page.
@@ -364,8 +428,9 @@ def check(path: str | Path) -> None:
 
 @contextmanager
 def _style() -> Iterator[None]:
-    """While a figure is built and while it is written: the same letters and ids everywhere, `$` is
-    a dollar.
+    """Set the style while a figure is built and while it is written.
+
+    Letters and ids are the same everywhere, and `$` is a dollar.
     """
     with rc_context(
         {
@@ -388,16 +453,21 @@ def _without_glyphs() -> Iterator[None]:
 
 
 def _bars(
-    names: Sequence[str], lengths: Sequence[float], told: Sequence[str], colors: Sequence[str]
+    names: Sequence[str],
+    lengths: Sequence[float],
+    texts: Sequence[str],
+    colors: Sequence[str],
+    wide: float,
 ) -> tuple[Figure, Axes]:
     """Bars from left to right, the first on top, with a text at the end of each."""
-    figure = Figure(figsize=(8, 1.6 + 0.3 * max(len(names), 1)), layout="constrained")
+    rest = 1.6 if wide >= WIDE else 2.2  # for what is above and below, in inches
+    figure = Figure(figsize=(wide, rest + 0.3 * max(len(names), 1)), layout="constrained")
     axes = figure.subplots()
     places = range(len(names))
     axes.barh(places, lengths, color=colors, height=0.7)
     axes.set_yticks(places, names)
     axes.invert_yaxis()
-    for place, length, text in zip(places, lengths, told, strict=True):
+    for place, length, text in zip(places, lengths, texts, strict=True):
         axes.annotate(text, (length, place), xytext=(4, 0), textcoords="offset points", va="center")
     axes.margins(x=0.1)
     axes.spines[["top", "right"]].set_visible(False)
@@ -406,14 +476,18 @@ def _bars(
 
 
 def _over_k(
-    found: Mapping[int, Any], height: Callable[[Any], float | None]
+    by_k: Mapping[int, Any], height: Callable[[Any], float | None]
 ) -> dict[str, dict[int, float]]:
-    """For each mechanism in its order of the longest list: a height by k, where there is one."""
+    """Return a height by k, if there is one, for each mechanism for lists.
+
+    Mechanisms are in the order of the longest list.
+    """
+    listing = {entry.name for entry in MECHANISMS.values() if "k" in entry.parameters}
     lines: dict[str, dict[int, float]] = {}
-    for k in sorted(found, reverse=True):
-        for row in found[k].rows:
+    for k in sorted(by_k, reverse=True):
+        for row in by_k[k].rows:
             value = height(row)
-            if value is not None and row.name in _K_STROKES:
+            if value is not None and row.name in listing:
                 lines.setdefault(row.name, {})[k] = value
     return {name: dict(sorted(line.items())) for name, line in lines.items()}
 
@@ -421,12 +495,13 @@ def _over_k(
 def _k_axes(
     lines: Mapping[str, Mapping[int, float]], marked: int, chosen: Collection[str]
 ) -> tuple[Figure, Axes]:
-    """Lines over k, which is drawn by its logarithm, with a mark at one k."""
+    """Draw lines over k, by its logarithm, with a mark at one k."""
     figure = Figure(figsize=(5.8, 4.4), layout="constrained")  # narrow: to be read on a phone
     axes = figure.subplots()
     axes.axvline(marked, color=BUDGET, linestyle=":", linewidth=1)
     for name, line in lines.items():
-        style = {**_K_STROKES[name], **({"linewidth": 3, "zorder": 3} if name in chosen else {})}
+        marked_stroke = {"linewidth": 3, "zorder": 3} if name in chosen else {}
+        style = {**_K_STROKES.get(name, _OTHER_STROKE), **marked_stroke}
         label = f"{name}{' *' if name in chosen else ''}"
         axes.plot(list(line), list(line.values()), label=label, **style)
     axes.set_xscale("log")
@@ -446,18 +521,41 @@ def _legend_below(axes: Axes) -> None:
 
 
 def _add_title(
-    figure: Figure, axes: Axes, title: str, price: str, notes: Sequence[str], width: int = 110
+    figure: Figure, axes: Axes, title: str, cost: str, notes: Sequence[str], width: int = 110
 ) -> None:
-    """What is above and below the axes; the title is also what is read aloud."""
-    figure.set_label(f"{title}, at {price}")
-    axes.set_title(f"{title}\n{price}", loc="left")
+    """Write what is above and below the axes, in lines of at most `width` small letters.
+
+    The title is also what is read aloud.
+    """
+    figure.set_label(f"{title}, at {cost}")
+    if width > _width(NARROW):
+        axes.set_title(f"{title}\n{cost}", loc="left")
+    else:  # from the left edge, not from where the bars begin
+        lines = [fill(line, round(0.8 * width)) for line in (title, cost)]
+        figure.suptitle("\n".join(lines), x=0.01, ha="left", size=10)
     figure.supxlabel(
         "\n".join(fill(note, width) for note in notes), x=0.01, ha="left", size=8, color="#444444"
     )
 
 
+def _width(wide: float) -> int:
+    """Return how many small letters fit into so many inches."""
+    return round(110 * wide / WIDE)
+
+
+def _add_legend(axes: Axes, wide: float, columns: int = 1) -> None:
+    """Above the axes: at the right, beside the title, or below that of a narrow figure."""
+    axes.legend(
+        loc="lower right" if wide >= WIDE else "lower left",
+        bbox_to_anchor=(int(wide >= WIDE), 1),
+        borderaxespad=0.1,
+        frameon=False,
+        ncols=columns,
+    )
+
+
 def _absent(rows: Iterable[Row]) -> list[str]:
-    """Which mechanisms have no bar, and why."""
+    """Return which mechanisms have no bar, and why."""
     reasons: dict[str, list[str]] = {}
     for row in rows:
         if row.lead is None:
@@ -467,7 +565,7 @@ def _absent(rows: Iterable[Row]) -> list[str]:
 
 
 def _swing_of(entries: Sequence[Mapping[str, Any]]) -> float:
-    """How far apart the least and the most of a table are."""
+    """Return how far apart the least and the most of a table are."""
     values = [float(entry["log_odds"]) for entry in entries]
     return max(values) - min(values)
 
@@ -479,18 +577,18 @@ def _shape(axes: Axes, name: str, entries: Sequence[Mapping[str, Any]]) -> None:
     of_two = " × " in name
     if of_two:  # those that say most, of many
         entries = sorted(entries, key=lambda entry: -abs(entry["log_odds"]))[: FEW_CELLS // 2]
-    told = [_shorten(str(entry["cell"]), 2 * LONGEST if of_two else LONGEST) for entry in entries]
+    labels = [_shorten(str(entry["cell"]), 2 * LONGEST if of_two else LONGEST) for entry in entries]
     values = [float(entry["log_odds"]) for entry in entries]
     places = range(len(values))
     if len(values) <= FEW_CELLS:
         axes.barh(places, values, color=[CHOSEN if one >= 0 else LIMIT for one in values])
-        axes.set_yticks(places, told, size=6 if of_two else 7)
+        axes.set_yticks(places, labels, size=6 if of_two else 7)
         axes.invert_yaxis()
         axes.axvline(0, color=BUDGET, linewidth=0.8)
         return
     axes.step(places, values, where="mid", color=CHOSEN)
     axes.axhline(0, color=BUDGET, linewidth=0.8)
-    axes.set_xticks([0, len(values) - 1], [told[0], told[-1]], size=7)
+    axes.set_xticks([0, len(values) - 1], [labels[0], labels[-1]], size=7)
     first, last = axes.get_xticklabels()
     first.set_horizontalalignment("left")
     last.set_horizontalalignment("right")
@@ -507,17 +605,16 @@ def _drawable(number: int) -> float:
 def _lines(events: Iterable[Event]) -> tuple[_Line, dict[str, _Line], datetime]:
     whole, accounts, now = _Line(), dict[str, _Line](), datetime.min.replace(tzinfo=UTC)
     for event in events:
-        try:
-            now = max(now, datetime.fromisoformat(event.when))
-            whole.add(now, event.budget, event.spent)
-            if event.account is not None:
-                own = event.totals["account"]
-                line = accounts.setdefault(event.account, _Line())
-                line.add(now, privacy_of(own["budget"]), privacy_of(own["spent"]))
-        except (ValueError, KeyError, TypeError):
-            raise LedgerError(
-                f"Event {event.seq} was changed and cannot be read. Run privmax budget verify."
-            ) from None
+        if event.fault is not None:
+            continue
+        now = max(now, datetime.fromisoformat(event.when))
+        whole.add(now, event.budget, event.spent)
+        if event.account is not None and "account" in event.totals:
+            own = event.totals["account"]
+            line = accounts.setdefault(event.account, _Line())
+            line.add(now, privacy_of(own["budget"]), privacy_of(own["spent"]))
+    if not whole.times:
+        raise LedgerError("No event of the ledger can be read. Run privmax budget verify.")
     return whole, accounts, now
 
 

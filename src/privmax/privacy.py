@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Final, Literal
 
 from privmax.errors import ParameterError
-from privmax.numbers import Amount, Number, nonnegative, probability
+from privmax.numbers import Amount, Number, nonnegative, plain, probability
 from privmax.parameters import Exact, Parameters, parameter
 
 Neighbors = Literal["add-remove", "replace"]
@@ -76,7 +76,31 @@ WEAK = Privacy(10, Fraction(1, 1000))
 """Costs above either of these hardly protect anybody."""
 
 
-def swing(neighbors: Neighbors) -> int:
+DELTA_ADVICE = "1e-6 for up to ten thousand people, 1e-8 for up to a million"
+"""The rule of docs/epsilon.md: δ times the number of people is at most 1/100."""
+
+
+def describe_privacy(privacy: Privacy, number: Callable[[Fraction], str] = plain) -> str:
+    """Return a cost in words; `number` writes its numbers.
+
+    Examples:
+        >>> describe_privacy(Privacy(1, "1e-6"))
+        'epsilon 1, delta 1e-06'
+    """
+    return f"epsilon {number(privacy.epsilon)}, delta {number(privacy.delta)}"
+
+
+def exact_privacy(privacy: Privacy) -> dict[str, str]:
+    """Write a cost, or what is left, as JSON: exact numbers are text.
+
+    Examples:
+        >>> exact_privacy(Privacy("0.5", "1e-6"))
+        {'epsilon': '0.5', 'delta': '1e-06'}
+    """
+    return {"epsilon": plain(privacy.epsilon), "delta": plain(privacy.delta)}
+
+
+def drift(neighbors: Neighbors) -> int:
     """Return the constant c of every proof: how far two scores can drift apart between neighbors.
 
     Under "add-remove" all scores move the same way by at most one (counts do), so any two drift by
@@ -84,7 +108,7 @@ def swing(neighbors: Neighbors) -> int:
     need "replace" constants whatever the relation.
 
     Examples:
-        >>> swing(ADD_REMOVE), swing(REPLACE)
+        >>> drift(ADD_REMOVE), drift(REPLACE)
         (1, 2)
     """
     return 1 if neighbors == ADD_REMOVE else 2
@@ -100,10 +124,10 @@ def relation(value: str) -> Neighbors:
         >>> relation("replace")
         'replace'
     """
-    given: object = value
-    if isinstance(given, str) and given == ADD_REMOVE:
+    name: object = value
+    if isinstance(name, str) and name == ADD_REMOVE:
         return ADD_REMOVE
-    if isinstance(given, str) and given == REPLACE:
+    if isinstance(name, str) and name == REPLACE:
         return REPLACE
     raise ParameterError(
         "neighbors", value, f"it must be {ADD_REMOVE} or {REPLACE}",

@@ -1,5 +1,6 @@
-"""How many candidates stand at each score, from the top down: all a mechanism ever sees of the
-data.
+"""How many candidates are at each score, from the top down.
+
+It is all that a mechanism ever sees of the data.
 
 A `Profile` is private. Its `repr` shows nothing, and so do the errors raised here.
 
@@ -160,15 +161,16 @@ class Profile:
         return self._window(self._depth_of(rank, _FIRST_LOOK) + 1)
 
     def _depth_of(self, rank: int, width: int) -> int:
-        """How far the `rank`-th highest score stands below the top, found by looking ever deeper,
-        first at `width`.
+        """Return how far the `rank`-th highest score is below the top.
+
+        It is found by looking ever deeper, first at `width`.
         """
         if self.universe is not None and rank > self.universe:
             raise ParameterError("rank", rank, "it must not exceed the size of the universe")
         before: tuple[int, int] | None = None
         if self._steep:
             width = min(width, self.top() // 16 + 1)
-        while True:
+        while True:  # ends: each look is deeper, down to the last candidate
             seen = self._window(width)
             number = sum(seen.counts)
             if number >= rank or (seen.rest is None and seen.top == seen.floor):
@@ -191,8 +193,9 @@ class Profile:
         return Window(top, tuple(top - score for score, _ in levels), counts, top - floor, rest)
 
     def _read(self, above: int) -> Iterable[Level]:
-        """The listed levels above a score and perhaps some below; asks again only when the last was
-        too shallow.
+        """Return the listed levels above a score and perhaps some below.
+
+        It asks again only when the last answer was too shallow.
         """
         if self._depth is None or above < self._depth:
             self._seen = self._levels.histogram(above)
@@ -265,12 +268,12 @@ class Window:
             [(0, 1), (5, 2)]
         """
         index = bisect_left(self._upto, whole("rank", rank, least=0))
-        taken = list(zip(self.depths[:index], self.counts[:index], strict=True))
+        blocks = list(zip(self.depths[:index], self.counts[:index], strict=True))
         left = rank - (self._upto[index - 1] if index else 0)
         depth = self.depths[index] if index < len(self.depths) else self.floor
         if index == len(self.depths) and self.rest is not None:
             left = min(left, self.rest)
-        return [*taken, (depth, left)] if left else taken
+        return [*blocks, (depth, left)] if left else blocks
 
     def total(self, rank: int) -> int:
         """Return the sum of the `rank` highest scores.
@@ -283,7 +286,7 @@ class Window:
 
 
 def _closer(score: int, number: int, before: tuple[int, int] | None, rank: int) -> int:
-    """The score to look down to next, of those above which `number` candidates stand.
+    """Return the score to look down to next, of those above which `number` candidates stand.
 
     At first a little less. Then, by the power law through this score and the one before with their
     numbers, where it reaches the rank, or half the way there if that is far; but at most 15/16 of
@@ -303,7 +306,7 @@ def _closer(score: int, number: int, before: tuple[int, int] | None, rank: int) 
 
 
 def _merge(levels: list[Level], zeros: int) -> list[Level]:
-    """The levels, highest first, with so many more candidates at score 0."""
+    """Return the levels, highest first, with so many more candidates at score 0."""
     tally = dict(levels)
     tally[0] = tally.get(0, 0) + zeros
     return sorted(tally.items(), reverse=True)

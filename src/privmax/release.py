@@ -1,4 +1,4 @@
-"""The public terms of an answer, the one way every answer is made, and what comes out."""
+"""The one way every answer is made, what a question must be for it, and what comes out."""
 
 from __future__ import annotations
 
@@ -6,31 +6,48 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from functools import cached_property
-from typing import Any, Self
+from itertools import pairwise
+from typing import Any, Protocol, TypeVar
 
-from privmax.choice import Choice, auto, check_price, check_service, draw_outcomes
-from privmax.counts import CountNoise, Noise, choose_noise, read_noise
-from privmax.display import facts, in_words, to_json
-from privmax.encoding import decode, encode
-from privmax.errors import EngineError, ParameterError, PrivmaxError, WorkError, refuse_given
-from privmax.labels import by_name
-from privmax.ledger.events import Price, label
-from privmax.ledger.ledger import Ledger, describe_privacy
-from privmax.ledger.payment import Draw, Payment, Question, Request
-from privmax.mechanisms.contract import Mechanism
-from privmax.mechanisms.registry import build, check_name
+from privmax.counts import Noise
+from privmax.display import format_label, make_frame, to_json
+from privmax.errors import ParameterError, PrivmaxError
+from privmax.ledger.events import Charge
+from privmax.ledger.ledger import Ledger
+from privmax.ledger.payment import Description, Draw, Payment
+from privmax.ledger.request import Request, is_strict
+from privmax.mechanisms.gap_test import GapTest
 from privmax.noise.coins import SYSTEM, Coins
-from privmax.numbers import Number, plain, positive, probability, whole
-from privmax.privacy import ADD_REMOVE, Privacy
-from privmax.profile import LARGEST_UNIVERSE
-from privmax.sources.base import Source
-from privmax.sources.scale import WHOLE, Scale
-from privmax.universe import OPEN_UNIVERSE, Universe
+from privmax.notebook import facts
+from privmax.numbers import round_up
+from privmax.payload import Drawn, Field, Part, find_value
+from privmax.privacy import Neighbors, Privacy, describe_privacy
+from privmax.relative import RelativeNoise
 from privmax.warnings import warn_of_price
 
-YOURS = "you chose it"
+CHECKED = "a check only: the data can be read and fits the question; nothing was drawn or charged"
+"""Why a release has no answer that was only checked."""
+
+CHOSEN_BY_CALLER = "you chose it"
 """Why a mechanism runs that the caller gave or named."""
+
+
+class Procedure(Protocol):
+    """What ran: a mechanism, a published method, the rounds of a fit, the runs of a search."""
+
+    @property
+    def neighbors(self) -> Neighbors:
+        """The relation that its cost is stated for."""
+        ...
+
+    @property
+    def k(self) -> int:
+        """How many items it releases at most."""
+        ...
+
+    def privacy(self) -> Privacy:
+        """Return what it costs."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -56,35 +73,94 @@ class Release:
                   in their units, each within `error` of the true one in 95 of 100 cases
     noise         the law of their noise; None: no counts were asked for, or the noise is not known
     counts_privacy   the part of `privacy` that they cost; None: no counts were asked for
+    relative      where the order was made from noisy counts: each of these less that of the first
+                  item, in units of the scores; otherwise None. The difference of two is within
+                  `apart` of the true one in 95 of 100 cases
+    relative_noise   the law of the noise in these; otherwise None
     """
 
-    items: tuple[Any, ...]
+    payload: Drawn
     privacy: Privacy
-    mechanism: Mechanism
+    mechanism: Procedure
     why: str
-    diagnostics: Mapping[str, int | float] = field(hash=False)
     request: str | None = field(default=None, kw_only=True)
     recorded: str | None = field(default=None, kw_only=True, compare=False)
     unit: str | None = field(default=None, kw_only=True)
     requested: int = field(default=1, kw_only=True)
-    counts: tuple[int | float, ...] = field(default=(), kw_only=True)
-    noise: Noise | None = field(default=None, kw_only=True)
     counts_privacy: Privacy | None = field(default=None, kw_only=True)
+
+    @property
+    def items(self) -> tuple[Any, ...]:
+        return self.payload.items
+
+    @property
+    def diagnostics(self) -> Mapping[str, int | float]:
+        return self.payload.diagnostics
+
+    @property
+    def counts(self) -> tuple[int | float, ...]:
+        return () if self.payload.counts is None else self.payload.counts
+
+    @property
+    def noise(self) -> Noise | None:
+        return self.payload.noise
 
     @property
     def error(self) -> int | float | None:
         """Half the width of the 95 % interval around each count; None: there is no noise."""
         return None if self.noise is None else self.noise.error()
 
+    @property
+    def relative(self) -> tuple[int | float, ...] | None:
+        return self.payload.relative
+
+    @property
+    def relative_noise(self) -> RelativeNoise | None:
+        return self.payload.relative_noise
+
+    @property
+    def apart(self) -> int | float | None:
+        """Half the width of the 95 % interval around the difference of two relative counts; None:
+        there are none.
+        """
+        return None if self.relative_noise is None else self.relative_noise.error()
+
+    @property
+    def close(self) -> tuple[bool, ...] | None:
+        """For each item whether it is not told apart from the one before it: their relative counts
+        differ by no more than `apart`. None: there are no relative counts.
+        """
+        if self.relative is None or self.relative_noise is None:
+            return None
+        step = self.relative_noise.step  # floats of a grid are compared by their steps
+        apart, *steps = [round(Fraction(one) / step) for one in (self.apart or 0, *self.relative)]
+        near = (before - here <= apart for before, here in pairwise(steps))
+        return (False, *near)[: len(steps)]
+
     def __repr__(self) -> str:
-        shown = {spec.name: getattr(self, spec.name) for spec in fields(self)}
-        parts = [f"{name}={value!r}" for name, value in (shown | {"ranked": self.ranked}).items()]
+        drawn = [
+            one.name
+            for one in fields(self.payload)
+            if one.repr or getattr(self.payload, one.name) is not None
+        ]
+        names = dict.fromkeys([*_ORDER, *drawn, "ranked"])
+        parts = [f"{name}={find_value(self, name)!r}" for name in names]
         return f"{type(self).__name__}({', '.join(parts)})"
 
     @property
     def ranked(self) -> bool:
-        """Whether the order of the items was released, best first."""
-        return is_ranked(self.mechanism)
+        """Whether the order of the items was released, best first. One item has no order."""
+        return self.requested > 1 and is_ranked(self.mechanism)
+
+    @property
+    def ranks(self) -> Sequence[int]:
+        """The place of each item in the order, from 1; it means something only if `ranked`."""
+        return range(1, len(self.items) + 1)
+
+    @property
+    def checked(self) -> bool:
+        """Whether this is what `Request(check=True)` gives: nothing was drawn or charged."""
+        return self.why == CHECKED
 
     @property
     def item(self) -> Any:
@@ -95,13 +171,27 @@ class Release:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to know of the items, in sentences: that fewer came, that they have no order."""
+        """What to know of the items, in sentences: what their order means, that fewer came."""
         found = []
         if len(self.items) > 1 and not self.ranked:
             found.append("Sorted by name; their order is not released.")
+        elif len(self.items) > 1:
+            found.append(self._describe_order())
+            if self.counts and self.noise is not None:  # drawn apart from the order
+                found.append("Counts have noise of their own and may contradict the order.")
         if 0 < len(self.items) < self.requested:
             found.append(f"{len(self.items)} of {self.requested} released: nothing else stood out.")
         return tuple(found)
+
+    def _describe_order(self) -> str:
+        """What the order of the items means."""
+        if isinstance(self.mechanism, GapTest):
+            return "Best first: the order is right, or there is no answer."
+        if self.close is None:
+            return "Best first, as drawn: items with close scores may be in the wrong order."
+        if not any(self.close):
+            return "Best first, by noisy counts: each item is told apart from the next."
+        return "Best first, by noisy counts. Not told apart from the item before: ~."
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.items)
@@ -109,42 +199,25 @@ class Release:
     def __len__(self) -> int:
         return len(self.items)
 
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """What the release consists of, and how each part of it is written."""
+        return self.payload.FIELDS
+
     def to_dict(self) -> dict[str, Any]:
         """All of it by name, the mechanism as text and numbers of the cost exactly, as text."""
-        return {
-            "items": list(self.items),
-            "requested": self.requested,
-            "ranked": self.ranked,
-            "counts": list(self.counts),
-            "error": self.error,
-            "noise": None if self.noise is None else repr(self.noise),
-            "privacy": {
-                "epsilon": plain(self.privacy.epsilon),
-                "delta": plain(self.privacy.delta),
-            },
-            "mechanism": repr(self.mechanism),
-            "why": self.why,
-            "diagnostics": dict(self.diagnostics),
-            "request": self.request,
-            "recorded": self.recorded,
-            "unit": self.unit,
-        }
+        shown = [one for one in self.fields if one.is_shown(self)]
+        return {one.name: one.write(self) for one in shown if one.name}
 
-    def answer_fields(self) -> dict[str, Any]:
-        """The items, and what belongs to them, by the names that they have in JSON."""
-        return {
-            "item": self.item,
-            "items": list(self.items),
-            "requested": self.requested,
-            "ranked": self.ranked,
-            "counts": list(self.counts),
-            "error": self.error,
-        }
+    def to_fields(self, part: Part) -> dict[str, Any]:
+        """Return one part of it by the names that it has in JSON."""
+        shown = [one for one in self.fields if one.is_shown(self)]
+        return {one.key: one.write(self) for one in shown if one.key and one.part == part}
 
     def to_json(self) -> str:
         """The JSON object that the command prints with --json, but for what a ledger has left.
 
-        Dates become ISO text, and bytes hexadecimal digits. docs/json.md has the fields.
+        Dates become ISO text, and bytes hexadecimal digits. `privmax help json` lists the fields.
 
         Examples:
             >>> import json, privmax
@@ -152,32 +225,19 @@ class Release:
             >>> json.loads(release.to_json())["items"]
             ['tea']
         """
-        paid = {"request": self.request, "recorded": self.recorded}
-        return to_json(
-            {
-                **self.answer_fields(),
-                "privacy": {
-                    "epsilon": plain(self.privacy.epsilon),
-                    "delta": plain(self.privacy.delta),
-                },
-                "mechanism": repr(self.mechanism),
-                "why": self.why,
-                "free": dict(self.diagnostics),
-                "unit": self.unit,
-                **({} if self.request is None else paid),
-            }
-        )
+        payment = {} if self.request is None else self.to_fields("payment")
+        return to_json({**self.to_fields("answer"), **self.to_fields("cost"), **payment})
 
     def _repr_html_(self) -> str:
         """A table for notebooks."""
-        counts = [f": {told}" for told in self.describe_counts()] or [""] * len(self.items)
+        counts = [f": {told}" for told in self.describe_numbers()] or [""] * len(self.items)
         told = zip(self.items, counts, strict=True)
-        items = [f"{in_words(item)}{count}" for item, count in told]
+        items = [f"{format_label(item)}{count}" for item, count in told]
         return facts(
             "Release",
             {
-                "released": items or "no answer: no item stood out enough",
-                **self._show_more(),
+                "released": items or (CHECKED if self.checked else _NO_ANSWER),
+                **{one.attribute: one.words(one.read(self)) for one in self.fields if one.words},
                 "note": self.notes,
                 "privacy cost": describe_privacy(self.privacy),
                 "protects": "" if self.unit is None else f"one {self.unit}",
@@ -188,229 +248,118 @@ class Release:
             },
         )
 
-    def _show_more(self) -> dict[str, Sequence[str]]:
-        """What else was released, in words, for the table."""
-        return {}
+    def __str__(self) -> str:
+        """The items in a few words, and what they cost.
+
+        Examples:
+            >>> import privmax
+            >>> print(privmax.select({"tea": 10**9, "ale": 1}, epsilon=1, delta=1e-6))
+            tea (epsilon 1, delta 1e-06)
+        """
+        if self.checked:
+            return "checked; nothing was drawn or charged"
+        counts = [f": {told}" for told in self.describe_counts()] or [""] * len(self.items)
+        told = zip(self.items[:_SHOWN], counts, strict=False)
+        words = ", ".join(f"{_cut(self.name_item(item))}{count}" for item, count in told)
+        more = f" and {len(self.items) - _SHOWN} more" if len(self.items) > _SHOWN else ""
+        return f"{words or 'no answer'}{more} ({describe_privacy(self.privacy, round_up)})"
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """What was released as a frame, one row per item; without an answer it has no rows.
+
+        Columns: `item`; where counts were asked for, `count` and `error`, half the width of its
+        95 % interval; where the order was released, `rank`, from 1 on; and where it was made from
+        noisy counts, `relative`, `apart` and `close`, as the release has them. Itemsets have
+        `itemset` and `support`. In pandas items are as in `items`; polars and Arrow have text for
+        items of several types, and lists for itemsets.
+
+        Args:
+            library: "pandas", "polars" or "pyarrow"; None: the first of them that is installed.
+
+        Raises:
+            ParameterError: It is another one, or is not installed; or nothing was drawn, as this is
+                what `Request(check=True)` gives.
+
+        Examples:
+            >>> import privmax
+            >>> release = privmax.select({"tea": 10**9, "ale": 1}, epsilon=1, delta=1e-6)
+            >>> release.to_frame("pyarrow").to_pylist()
+            [{'item': 'tea'}]
+        """
+        self._refuse_checked()
+        return make_frame({self._titles[0]: self.items}, self._numbers(), library)
+
+    def _numbers(self) -> dict[str, Sequence[Any]]:
+        """The columns of a frame beside the items."""
+        numbers: dict[str, Sequence[Any]] = {}
+        if self.counts or self.noise is not None:
+            numbers = {self._titles[1]: self.counts, "error": [self.error] * len(self.items)}
+        if self.ranked:
+            numbers["rank"] = self.ranks
+        if self.relative is not None:
+            numbers["relative"] = self.relative
+            numbers["apart"] = [self.apart] * len(self.items)
+            numbers["close"] = self.close or ()
+        return numbers
+
+    def _refuse_checked(self) -> None:
+        """Refuse a frame of what was only checked."""
+        if self.checked:
+            raise ParameterError(
+                "check", True, "nothing was drawn, so there is no frame of what was released",
+                "Ask without it.",
+            )  # fmt: skip
+
+    @property
+    def _titles(self) -> tuple[str, str]:
+        """What the columns of items and of counts are called."""
+        return "item", "count"
+
+    def name_item(self, item: Any) -> str:
+        """An item in words."""
+        return format_label(item)
 
     def describe_counts(self) -> list[str]:
         """The counts in words, such as "912 ± 15 (95 %)"; empty where there are none."""
         error = "" if self.error is None else f" ± {_show(self.error)} (95 %)"
         return [f"{_show(count)}{error}" for count in self.counts]
 
-    def to_record(self, write: Callable[[Any], Any]) -> dict[str, Any]:
-        """All that was drawn, as JSON for a ledger; `write` writes an item."""
-        free = {name: encode(value) for name, value in self.diagnostics.items()}
-        drawn = {"items": [write(item) for item in self.items], "free": free}
-        if self.noise is None:
-            return drawn
-        counts = [encode(count) for count in self.counts]
-        return {**drawn, "counts": counts, "noise": self.noise.to_dict()}
-
-    def with_answer(
-        self,
-        answer: Mapping[str, Any],
-        read: Callable[[Any], Any],
-        request: str | None,
-        recorded: str | None = None,
-    ) -> Self:
-        """The same release with what `to_record` wrote down as drawn; `read` reads an item."""
-        items = tuple(read(item) for item in answer["items"])
-        free = {name: decode(value) for name, value in answer["free"].items()}
-        counts = tuple(decode(count) for count in answer.get("counts", ()))
-        noise = read_noise(answer["noise"]) if "noise" in answer else None
-        drawn = replace(self, items=items, diagnostics=free, counts=counts, noise=noise)
-        return replace(drawn, request=request, recorded=recorded)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Terms:
-    """The public terms of an answer: what runs at what cost, in which universe. No data enters.
-
-    epsilon, delta   the cost, where the mechanism is to be chosen, or is given by its name
-    given            a mechanism, or its name; None: `auto` chooses
-    neighbors        the relation the cost is stated for; None: "add-remove"
-    growth           how many candidates one individual's record touches at most, if there is a
-                     bound
-    k                how many items are released
-    ranked           whether their order must be, too: `auto` then chooses what releases one, and a
-                     given mechanism that does not is refused
-    universe         all candidates there are
-    unit             what the cost hides; None: nobody said
-    counts           what noisy counts of the items cost, in epsilon beside the items; None: there
-                     are none
-    scale            on which numbers scores stand, and by how many steps one individual moves one
-    """
-
-    epsilon: Number | None = None
-    delta: Number | None = None
-    given: Mechanism | str | None = None
-    neighbors: str | None = None
-    growth: int | None = None
-    k: int = 1
-    ranked: bool = False
-    universe: Universe = OPEN_UNIVERSE
-    unit: str | None = None
-    counts: Number | None = None
-    scale: Scale = WHOLE
-
-    def __post_init__(self) -> None:
-        whole("k", self.k)
-        if self.counts is not None:
-            positive("counts", self.counts, "For example 0.2, or leave it out.")
-        if not isinstance(self.ranked, bool):
-            raise ParameterError("ranked", self.ranked, "it must be True or False")
-        if self.unit is not None:
-            label("unit", self.unit)
-        if self.given is not None and not isinstance(self.given, str):
-            self._check_given(self.given)
-        else:
-            if isinstance(self.given, str):
-                check_name(self.given)
-            if self.epsilon is None:
-                remedy = "Give epsilon (and delta), or a mechanism."
-                raise ParameterError.required("epsilon", "", remedy)
-            delta = 0 if self.delta is None else self.delta
-            is_open = self.universe.size is None and self.given is None
-            check_price(self.epsilon, delta, self.neighbors, self.growth, is_open=is_open)
-
-    @cached_property
-    def choice(self) -> Choice:
-        """What runs, and why; decided once."""
-        if self.given is not None and not isinstance(self.given, str):
-            return Choice(self.given, YOURS)
-        options: dict[str, Any] = {
-            "epsilon": self.epsilon,
-            "delta": 0 if self.delta is None else self.delta,
-            "neighbors": ADD_REMOVE if self.neighbors is None else self.neighbors,
-            "growth": self.growth,
-            "k": self.k,
-        }
-        if self.given is not None:
-            made = build(self.given, **options)
-            self._check_ranked(made)
-            return Choice(made, YOURS)
-        return auto(**options, ranked=self.ranked, universe=self.universe)
-
-    @cached_property
-    def count_noise(self) -> CountNoise:
-        """The noise on counts, where they are asked for, and what they cost.
-
-        They may use as much delta as the items, and it is charged for both.
+    def describe_order(self) -> list[str]:
+        """The relative counts in words, such as "~ 12 behind ± 46", where ~ marks an item that is
+        not told apart from the one before; empty where there are none.
         """
-        mechanism = self.choice.mechanism
-        delta = mechanism.privacy().delta if self.delta is None else self.delta
-        growth = getattr(mechanism, "growth", None) if self.growth is None else self.growth
-        return choose_noise(
-            Privacy(self.counts or 0, probability("delta", delta)),
-            k=mechanism.k,  # a mechanism may bring its own
-            growth=growth,
-            neighbors=mechanism.neighbors,
-            sensitivity=self.scale.steps,
-            step=self.scale.step,
-        )
+        if self.relative is None or self.close is None or self.apart is None:
+            return []
+        told: list[str] = []
+        for rank, relative, is_close in zip(self.ranks, self.relative, self.close, strict=True):
+            behind = f"{_show(-relative)} behind ± {_show(self.apart)}" if rank > 1 else "first"
+            told.append(f"{'~ ' if is_close else ''}{behind}")
+        return told
 
-    def privacy(self) -> Privacy:
-        """What the answer costs, and all that is released with it."""
-        selection = self.choice.mechanism.privacy()
-        return selection if self.counts is None else selection + self.count_noise.privacy
+    def describe_numbers(self) -> list[str]:
+        """All that is released beside each item, in words; empty where nothing is."""
+        columns = [one for one in (self.describe_counts(), self.describe_order()) if one]
+        return ["; ".join(row) for row in zip(*columns, strict=True)]
 
-    def cost(self) -> Price:
-        """What to charge. A mechanism has bounded range only with nothing beside it."""
-        mechanism, privacy = self.choice.mechanism, self.privacy()
-        ranged = mechanism.bounded_range and privacy == mechanism.privacy()
-        return Price(privacy, ranged=ranged, neighbors=mechanism.neighbors, unit=self.unit)
 
-    def check(self) -> None:
-        """Refuse terms that the mechanism cannot meet, before anything is charged.
+_ORDER = (
+    "items", "privacy", "mechanism", "why", "diagnostics", "request", "recorded", "unit",
+    "requested", "counts", "noise", "counts_privacy",
+)  # fmt: skip
+"""Of what `repr` shows, the first."""
 
-        What `auto` chose serves every universe that a profile can hold.
-        """
-        size = self.universe.size
-        if self.given is not None or (size is not None and size > LARGEST_UNIVERSE):
-            check_service(self.choice.mechanism, size)
+_SHOWN = 5
+"""Items that `str` shows."""
 
-    def look(self, source: Any) -> None:
-        """Meet before the charge what can be met there: an engine that fails, and more candidates
-        than can be listed. For the latter a draw is tried, with coins of its own, and thrown away:
-        how much is listed does not depend on the coins.
-        """
-        source.profile.top()
-        if not getattr(source, "may_be_too_many", False):  # somebody else's need not say
-            return
-        try:
-            draw_outcomes(self.choice.mechanism, source.profile, SYSTEM)
-        except (EngineError, WorkError):
-            raise
-        except Exception:  # may depend on the coins, so it counts only in the draw that is charged
-            return
+_LONGEST = 40
+"""Characters of each."""
 
-    def release(self) -> Release:
-        """The release without its answer."""
-        mechanism, why = self.choice
-        noise, price = (None, None) if self.counts is None else self.count_noise
-        return Release(
-            (),
-            self.privacy(),
-            mechanism,
-            why,
-            {},
-            unit=self.unit,
-            requested=mechanism.k,
-            noise=noise,
-            counts_privacy=price,
-        )
 
-    def draw(self, source: Any, coins: Coins) -> Release:
-        """The release with what the mechanism draws from a source."""
-        outcomes = draw_outcomes(self.choice.mechanism, source.profile, coins)
-        found = zip(source.names(outcomes), outcomes, strict=True)
-        named = [(item, outcome) for item, outcome in found if item is not None]
-        if not is_ranked(self.choice.mechanism):
-            named.sort(key=lambda pair: by_name(pair[0]))
-        items = tuple(item for item, _ in named)
-        beside = outcomes[0].diagnostics if outcomes else {}
-        diagnostics = {name: _in_units(name, value, source.step) for name, value in beside.items()}
-        counts: tuple[int | float, ...] = ()
-        if self.counts is not None:
-            assert (source.profile.sensitivity, source.step) == (self.scale.steps, self.scale.step)
-            true_counts = source.counts([outcome for _, outcome in named])
-            counts = tuple(self.count_noise.noise.add(count, coins) for count in true_counts)
-        return replace(self.release(), items=items, diagnostics=diagnostics, counts=counts)
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
-    def decode(self, written: Any) -> Any:
-        """An item that a ledger keeps, as its source wrote it."""
-        return decode(written)
 
-    def _check_given(self, mechanism: Mechanism) -> None:
-        """Refuse what is not a mechanism, and options that it already sets."""
-        if isinstance(mechanism, type) or not hasattr(mechanism, "draw"):
-            raise ParameterError(
-                "mechanism",
-                mechanism,
-                "it must be a mechanism object",
-                "For example NestedMargin(epsilon=1, delta=1e-6).",
-            )
-        fixed = ("epsilon", "delta", "neighbors", "growth")
-        given = {name: getattr(self, name) for name in fixed}
-        refuse_given(given, "the mechanism already sets it", "Give one or the other.")
-        if self.k not in (1, mechanism.k):
-            raise ParameterError(
-                "k",
-                self.k,
-                "the mechanism already sets it",
-                "Make the mechanism with that k, if it takes one.",
-            )
-        self._check_ranked(mechanism)
-
-    def _check_ranked(self, mechanism: Mechanism) -> None:
-        """Refuse a mechanism that does not release the order that is asked for."""
-        if self.ranked and not is_ranked(mechanism):
-            raise ParameterError(
-                "ranked",
-                self.ranked,
-                f"{type(mechanism).__name__} releases a set, and not its order",
-                "Leave ranked out, or use one that releases an order, such as sharp-margin.",
-            )
+_NO_ANSWER = "no answer: no item stood out enough"
 
 
 def is_ranked(mechanism: Any) -> bool:
@@ -418,68 +367,189 @@ def is_ranked(mechanism: Any) -> bool:
     return bool(getattr(mechanism, "ranked", True))
 
 
+S_contra = TypeVar("S_contra", contravariant=True)
+P = TypeVar("P", bound=Drawn)
+R_co = TypeVar("R_co", bound=Release, covariant=True)
+
+
+class Releasable(Protocol[S_contra, P, R_co]):
+    """A question that `answer` answers. It is public, and holds no data.
+
+    One class per question implements it: `BestItems` for all that mechanisms choose, and one for
+    each kind of itemsets, fits and searches. They share parts by holding them.
+    """
+
+    def describe(self) -> str:
+        """Return what runs, as a ledger writes it down."""
+        ...
+
+    def privacy(self) -> Privacy:
+        """Return what it costs."""
+        ...
+
+    def charge(self) -> Charge:
+        """Return what it costs, under which relation and for which unit."""
+        ...
+
+    def check(self) -> None:
+        """Refuse what cannot be answered whatever the data, before that is read."""
+        ...
+
+    def preflight(self, source: S_contra) -> None:
+        """Meet before the charge what can fail with this data."""
+        ...
+
+    def draw(self, source: S_contra, coins: Coins) -> P:
+        """Draw an answer."""
+        ...
+
+    def draw_nothing(self) -> P:
+        """Return what stands for no answer, which costs the same."""
+        ...
+
+    def write(self, payload: P, source: S_contra) -> dict[str, Any]:
+        """Write what was drawn for a ledger. A payload holds nothing of the source, which is
+        private and may know how its items are written.
+        """
+        ...
+
+    def read(self, written: Mapping[str, Any]) -> P:
+        """Read what a ledger recorded. No data is needed."""
+        ...
+
+    def release(self, payload: P) -> R_co:
+        """Return the release of what was drawn."""
+        ...
+
+
 def answer(
-    terms: Terms,
-    read: Callable[[ExitStack], Source],
+    question: Releasable[S_contra, P, R_co],
+    read: Callable[[ExitStack], S_contra],
     ledger: Ledger | Request | None = None,
     *,
-    question: Question | None = None,
+    description: Description | None = None,
     warn: Callable[[], None] | None = None,
     coins: Coins = SYSTEM,
-) -> Release:
+) -> R_co:
     """Answer a question: cost, already recorded?, fits?, read, charge, draw, record, hand out.
 
     Args:
-        terms: What runs, at what cost.
+        question: What runs, at what cost.
         read: Reads the data; it is called after the ledger was asked, and with a strict one after
             the charge. What it opens is closed by the stack it is given.
         ledger: What pays, if anything does.
-        question: What is asked, for the ledger.
+        description: What is asked, for the ledger.
         warn: Warns of what the answer hides less than it seems. It is called when there is data (an
             error would be the better hint), and with a strict ledger before the charge.
         coins: Source of random bits; for tests only.
 
     Returns:
-        What `terms.release()` makes, with its answer.
+        What `question.release` makes of what was drawn.
 
     Raises:
         BudgetError: The budget does not allow it. Nothing was read or charged.
     """
-    empty = terms.release()
     if ledger is None:
-        warn_of_price(empty.privacy)
-        drawn = _draw_unpaid(terms, read, warn, coins)
+        warn_of_price(question.privacy())
+        drawn = _draw_unpaid(question, read, warn, coins)
         if isinstance(drawn, BaseException):
             raise drawn  # from here: the frames it went through held what was drawn
         return drawn
-    request = Request.of(ledger)
-    what = (question or Question()).to_json(empty.mechanism, request.dataset)
-    payment = Payment(request, terms.cost(), what)
-    reservation = payment.ask()
+    # Made before the ledger is asked: a mechanism of the caller's runs here, and may fail.
+    empty = question.release(question.draw_nothing())
+    charge = question.charge()
+    request = Request.charged(ledger, charge.unit)
+    what = (description or Description()).to_json(question.describe(), request.dataset)
+    payment = Payment(request, charge, what)
+    reservation = payment.find_recorded()
     if reservation is None or not reservation.recorded:
         warn_of_price(empty.privacy)
-        terms.check()
-        strict = request.ledger.strict
+        question.check()
+        strict = request.payer.strict
         if warn is not None and strict:
             warn()
 
-        def look(stack: ExitStack) -> Draw:
+        def preflight(stack: ExitStack) -> Draw:
             source = read(stack)
             if warn is not None and not strict:
                 warn()
-            terms.look(source)
-            return lambda: terms.draw(source, coins).to_record(source.encode)
+            question.preflight(source)
+            return lambda: question.write(question.draw(source, coins), source)
 
-        reservation = payment.settle(reservation, look, lambda: empty.to_record(encode))
-    return empty.with_answer(reservation.answer, terms.decode, payment.request, reservation.when)
+        reservation = payment.run(reservation, preflight, lambda: empty.payload.to_json())
+    payload = question.read(reservation.answer)
+    return replace(empty, payload=payload, request=payment.request, recorded=reservation.when)
+
+
+def answer_request(
+    question: Releasable[S_contra, P, R_co],
+    read: Callable[[ExitStack], S_contra],
+    request: Request,
+    *,
+    description: Description | None = None,
+    coins: Coins = SYSTEM,
+) -> R_co:
+    """Answer a question, or only check it, as its request says; the question has read the unit."""
+    paying = request.payment()
+    if request.check:
+        return check_only(question, read, paying, description=description)
+    return answer(question, read, paying, description=description, coins=coins)
+
+
+def check_only(
+    question: Releasable[S_contra, P, R_co],
+    read: Callable[[ExitStack], S_contra] | None,
+    ledger: Ledger | Request | None = None,
+    *,
+    description: Description | None = None,
+) -> R_co:
+    """Do what `answer` does before a charge, and nothing of what follows.
+
+    Args:
+        question: What would run, at what cost.
+        read: Reads the data; None: it was read.
+        ledger: What would pay. It is asked whether the cost fits, and nothing is written.
+        description: What would be asked, for the ledger: a request id that was charged with another
+            question is refused.
+
+    Returns:
+        A release without an answer, which cost nothing.
+
+    Raises:
+        ParameterError: The ledger is strict: its releases say nothing of what is wrong with data.
+        BudgetError: The budget does not allow the cost.
+    """
+    refuse_strict(ledger)
+    if ledger is not None:
+        charge = question.charge()
+        request = Request.charged(ledger, charge.unit)
+        what = (description or Description()).to_json(question.describe(), request.dataset)
+        request.payer.require(charge, request.account, what=what, request=request.id)
+    question.check()
+    if read is not None:
+        with ExitStack() as stack:
+            question.preflight(read(stack))
+    empty = question.release(question.draw_nothing())
+    payload = replace(empty.payload, noise=None, relative=None, relative_noise=None)
+    return replace(empty, payload=payload, privacy=Privacy(0), why=CHECKED, counts_privacy=None)
+
+
+def refuse_strict(ledger: Ledger | Request | None) -> None:
+    """Refuse a check beside a strict ledger: it would tell at no cost what that does not tell."""
+    if is_strict(ledger):
+        raise ParameterError(
+            "check", True, "a strict ledger charges before any data is read, and a check would "
+            "say what is wrong with the data at no cost",
+            "Leave it out, or check invented data of the same form without a ledger.",
+        )  # fmt: skip
 
 
 def _draw_unpaid(
-    terms: Terms,
-    read: Callable[[ExitStack], Source],
+    question: Releasable[S_contra, P, R_co],
+    read: Callable[[ExitStack], S_contra],
     warn: Callable[[], None] | None,
     coins: Coins,
-) -> Release | BaseException:
+) -> R_co | BaseException:
     """The release without a ledger; or what the draw raised, without the frames it went through and
     without what caused it: what was drawn is in them, and a crash reporter would read it.
     """
@@ -488,7 +558,7 @@ def _draw_unpaid(
         if warn is not None:
             warn()
         try:
-            return terms.draw(source, coins)
+            return question.release(question.draw(source, coins))
         except BaseException as error:
             error.__traceback__ = error.__context__ = error.__cause__ = None
             if isinstance(error, Exception) and not isinstance(error, PrivmaxError):
@@ -505,8 +575,3 @@ _CUT = (
 def _show(number: int | float) -> str:
     """A number for people: a whole one in full, another in six digits."""
     return f"{number:,}" if isinstance(number, int) else f"{number:,.6g}"
-
-
-def _in_units(name: str, value: int, step: Fraction) -> int | float:
-    """A diagnostic in the units of the scores; counts of candidates stay as they are."""
-    return float(value * step) if name == "max_estimate" and step != 1 else value

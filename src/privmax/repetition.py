@@ -85,8 +85,9 @@ class RunCost(Parameters, kw_only=False):
         return self.epsilon is not None and self.delta == 0
 
     def profile(self, epsilon: Fraction) -> arb:
-        """An upper bound of the delta at which a run is (epsilon, delta)-private, for every epsilon
-        from 0, at the working precision.
+        """Bound the delta at which a run is (epsilon, delta)-private.
+
+        It does so for every epsilon from 0, at the working precision.
         """
         bounds = [arb(1)]
         if self.epsilon is not None:
@@ -96,8 +97,9 @@ class RunCost(Parameters, kw_only=False):
         return min(bounds, key=lambda bound: bound.upper())
 
     def _profile_of_pair(self, own: Fraction, epsilon: Fraction) -> arb:
-        """Of any (own, delta)-private mechanism: the worst is randomized response, which tells all
-        with probability delta.
+        """Bound the delta of any (own, delta)-private mechanism.
+
+        The worst is randomized response, which reveals all with probability delta.
         """
         if epsilon >= own:
             return ball(self.delta)
@@ -105,7 +107,7 @@ class RunCost(Parameters, kw_only=False):
         return ball(self.delta) + ball(1 - self.delta) * worst
 
     def divergence(self, order: Fraction) -> arb | None:
-        """An upper bound of the Rényi divergence of this order; None: none is known."""
+        """Return an upper bound of the Rényi divergence of this order; None: none is known."""
         bounds = []
         if self.rho is not None:
             bounds.append(ball(self.rho * order))
@@ -114,15 +116,16 @@ class RunCost(Parameters, kw_only=False):
         return min(bounds, key=lambda bound: bound.upper()) if bounds else None
 
     def epsilon_at(self, delta: Fraction) -> Fraction | None:
-        """The least epsilon, rounded up, at which a run is (epsilon, delta)-private; None: there is
-        none.
+        """Return the least epsilon, rounded up, at which a run is (epsilon, delta)-private.
+
+        None where there is none.
         """
         if self.epsilon is not None and self.delta <= delta == 0:
             return self.epsilon
-        found = _least(lambda epsilon: bool(self.profile(epsilon) <= ball(delta)))
+        least = _least(lambda epsilon: bool(self.profile(epsilon) <= ball(delta)))
         if self.epsilon is not None and self.delta <= delta:
-            return self.epsilon if found is None else min(found, self.epsilon)
-        return found
+            return self.epsilon if least is None else min(least, self.epsilon)
+        return least
 
 
 class RunLaw(Parameters, ABC):
@@ -144,7 +147,10 @@ class RunLaw(Parameters, ABC):
 
     @abstractmethod
     def drift(self, run: RunCost) -> Fraction | None:
-        """The most by which ln f' at the released outcome can move, rounded up; None: no bound."""
+        """Return the most by which ln f' at the released outcome can move, rounded up.
+
+        None: no bound.
+        """
 
     def epsilon(self, run: RunCost, delta: Fraction) -> Fraction | None:
         """Epsilon of the best of K runs at this delta, rounded up; None: there is no bound."""
@@ -163,7 +169,7 @@ class RunLaw(Parameters, ABC):
         """P(K = 0), …, P(K = most) at the working precision."""
 
     def hit(self, share: Number) -> float:
-        """The chance that at least one of K runs is among the best `share` of all.
+        """Return the chance that at least one of K runs is among the best `share` of all.
 
         Examples:
             >>> round(random_runs("geometric", 10).hit(0.1), 3)
@@ -215,18 +221,18 @@ class NegativeBinomial(RunLaw):
     def drift(self, run: RunCost) -> Fraction | None:
         """(1 + eta) times the least e with (1 − gamma)·profile(e) ≤ gamma·(e^e − 1)."""
         odds = self.gamma / (1 - self.gamma)
-        found = _least(
+        least = _least(
             lambda epsilon: bool(run.profile(epsilon) <= ball(odds) * ball(epsilon).expm1())
         )
-        return None if found is None else (1 + self.eta) * found
+        return None if least is None else (1 + self.eta) * least
 
     def chances(self, most: int) -> list[arb]:
         chance = first_negative_binomial(self.eta, self.gamma)
-        found = [arb(0), chance]
+        chances = [arb(0), chance]
         for k in range(1, most):
             chance = chance * ball((1 - self.gamma) * (k + self.eta) / (k + 1))
-            found.append(chance)
-        return found
+            chances.append(chance)
+        return chances
 
 
 class Poisson(RunLaw):
@@ -253,18 +259,18 @@ class Poisson(RunLaw):
         return (ball(self.rate) * (x - 1)).exp()
 
     def drift(self, run: RunCost) -> Fraction | None:
-        """The rate times the total variation of a run."""
+        """Return the rate times the total variation of a run."""
         with precision(START):
             return _up(ball(self.rate) * run.profile(Fraction(0)))
 
     def epsilon(self, run: RunCost, delta: Fraction) -> Fraction | None:
-        """The lesser of two bounds: by total variation, and by divergences."""
-        found = [super().epsilon(run, delta)]
+        """Return the lesser of two bounds: by total variation, and by divergences."""
+        bounds = [super().epsilon(run, delta)]
         if delta and run.divergence(Fraction(2)) is not None:
             order = _search(lambda order: self._at_order(run, delta, order))
             with precision(START):
-                found.append(max(Fraction(0), _up(self._at_order(run, delta, order))))
-        return min((one for one in found if one is not None), default=None)
+                bounds.append(max(Fraction(0), _up(self._at_order(run, delta, order))))
+        return min((one for one in bounds if one is not None), default=None)
 
     def _at_order(self, run: RunCost, delta: Fraction, order: Fraction) -> arb:
         """Epsilon by the divergence of one order: every order above 1 gives a valid one."""
@@ -276,11 +282,11 @@ class Poisson(RunLaw):
 
     def chances(self, most: int) -> list[arb]:
         chance = (-ball(self.rate)).exp()
-        found = [chance]
+        chances = [chance]
         for k in range(most):
             chance = chance * ball(self.rate / (k + 1))
-            found.append(chance)
-        return found
+            chances.append(chance)
+        return chances
 
 
 GEOMETRIC, LOGARITHMIC, POISSON = "geometric", "logarithmic", "poisson"
@@ -288,7 +294,7 @@ _ETAS = {GEOMETRIC: Fraction(1), LOGARITHMIC: Fraction(0)}
 
 
 def random_runs(law: str | Number, mean: Number) -> RunLaw:
-    """The law of a number of runs, by its name and what is expected of it.
+    """Return the law of a number of runs, by its name and what is expected of it.
 
     Args:
         law: "geometric", "logarithmic", "poisson", or eta of a negative binomial law without its
@@ -329,7 +335,7 @@ def random_runs(law: str | Number, mean: Number) -> RunLaw:
 def repetition_cost(
     run: RunCost, runs: RunLaw, delta: Number = 0, most: int | None = None
 ) -> Privacy:
-    """What the best of a random number of runs costs.
+    """Return what the best of a random number of runs costs.
 
     Args:
         run: What one run costs.
@@ -367,7 +373,7 @@ def repetition_cost(
 
 
 def concentrated_cost(run: RunCost, runs: RunLaw) -> Fraction | None:
-    """A rho such that the best of the runs is rho-zCDP, rounded up; None: none is known.
+    """Return a rho such that the best of the runs is rho-zCDP, rounded up; None: none is known.
 
     Examples:
         >>> concentrated_cost(RunCost(1), random_runs("geometric", 10)) is None
@@ -432,8 +438,9 @@ def best_of(
 
 
 def _profile_at_order(rho: Fraction, epsilon: Fraction) -> arb:
-    """delta of a rho-zCDP run at epsilon: every order above 1 gives a valid one, here a good one
-    that is chosen in floats.
+    """Return delta of a rho-zCDP run at epsilon.
+
+    Every order above 1 gives a valid one, here a good one that is chosen in floats.
     """
     order = 1 + Fraction(math.exp(_best_power(float(rho), float(epsilon))))
     excess = order - 1
@@ -442,7 +449,7 @@ def _profile_at_order(rho: Fraction, epsilon: Fraction) -> arb:
 
 
 def _best_power(rho: float, epsilon: float) -> float:
-    """ln(order − 1) at which delta is nearly least; any other is as valid."""
+    """Return ln(order − 1) at which delta is nearly least; any other is as valid."""
 
     def log_delta(power: float) -> float:
         excess = math.exp(power)
@@ -461,21 +468,22 @@ def _best_power(rho: float, epsilon: float) -> float:
 
 
 def _variation(rho: Fraction) -> arb:
-    """The total variation of a rho-zCDP run, by its divergence of order 1, which is at most rho:
-    Pinsker, and Bretagnolle and Huber.
+    """Bound the total variation of a rho-zCDP run by its divergence of order 1.
+
+    That is at most rho; the bounds are those of Pinsker, and of Bretagnolle and Huber.
     """
     bounds = (ball(rho / 2).sqrt(), (1 - (-ball(rho)).exp()).sqrt())
     return min(bounds, key=lambda bound: bound.upper())
 
 
 def _conversion(delta: arb, order: Fraction) -> arb:
-    """What is added to a divergence of an order for epsilon at a delta."""
+    """Return what is added to a divergence of an order for epsilon at a delta."""
     excess = ball(order - 1)
     return -(ball(order) * delta).log() / excess + (1 - 1 / ball(order)).log()
 
 
 def _search(cost: Callable[[Fraction], arb]) -> Fraction:
-    """A good order above 1 for a cost; any is valid."""
+    """Return a good order above 1 for a cost; any is valid."""
 
     def at(power: float) -> float:
         return float(cost(1 + Fraction(math.exp(power))).mid())
@@ -488,8 +496,9 @@ def _search(cost: Callable[[Fraction], arb]) -> Fraction:
 
 
 def _least(holds: Callable[[Fraction], bool]) -> Fraction | None:
-    """The least multiple of 1/GRID above 0, nearly, at which a condition certainly holds that holds
-    from some point on; None: not up to LARGEST.
+    """Return about the least multiple of 1/GRID at which a condition certainly holds.
+
+    It is above 0. The condition holds from some point on; None where that is not up to LARGEST.
     """
     with precision(START):
         high = 1
@@ -505,7 +514,7 @@ def _least(holds: Callable[[Fraction], bool]) -> Fraction | None:
 
 
 def _gamma(eta: Fraction, mean: Fraction) -> Fraction:
-    """A short gamma with nearly this mean; exact for the geometric law.
+    """Return a short gamma with nearly this mean; exact for the geometric law.
 
     Raises:
         ParameterError: There is none that is not too near to 0 or 1.
@@ -527,7 +536,7 @@ def _gamma(eta: Fraction, mean: Fraction) -> Fraction:
 
 
 def _mean(eta: float, log: float) -> float:
-    """E[K], in floats: only to choose gamma by."""
+    """Return E[K], in floats: only to choose gamma by."""
     odds = math.expm1(-log)
     return odds / -log if eta == 0 else eta * odds / -math.expm1(eta * log)
 

@@ -43,7 +43,7 @@ class Resources:
         folder: str | None = None,
         watch: Callable[[Any], None] | None = None,
     ) -> Resources:
-        """What options say, or else the environment.
+        """Return what options say, or else the environment.
 
         Raises:
             ParameterError: It is no amount of memory, or no folder.

@@ -1,155 +1,214 @@
-"""The front door: source ▸ profile ▸ mechanism ▸ outcome ▸ source ▸ release."""
+"""The selection of the best items: source ▸ profile ▸ mechanism ▸ outcome ▸ source ▸ release."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from privmax.encoding import recordable
-from privmax.errors import DataError, ParameterError
-from privmax.labels import label_by_value, plain_label
+from privmax.best_items import BestItems
+from privmax.best_per_group import BestPerGroup
+from privmax.encoding import UNRECORDABLE, check_recordable, recordable
+from privmax.errors import DataError, refuse_given
+from privmax.grouping import IN_COLUMNS, IN_DATA, IN_REQUEST, IN_SCORES, combine, moved
+from privmax.groups import Groups
+from privmax.labels import label_by_value
 from privmax.ledger.events import ROW, USER
 from privmax.ledger.ledger import Ledger
-from privmax.ledger.payment import Question, Request, place_of
+from privmax.ledger.payment import Description, source_location
+from privmax.ledger.request import Request, is_strict
 from privmax.mechanisms.contract import Law, Mechanism
 from privmax.mechanisms.registry import make
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import Number, whole
 from privmax.profile import Profile
-from privmax.release import Release, Terms, answer, is_ranked
+from privmax.release import Releasable, Release, answer, check_only, is_ranked
 from privmax.sources.base import Source
 from privmax.sources.conditions import Condition
 from privmax.sources.databases import open_database
-from privmax.sources.reading import source
-from privmax.sources.scale import Scale
+from privmax.sources.declared import Declared
+from privmax.sources.dialect import PLAIN, Dialect
+from privmax.sources.grouped import GroupedSource
+from privmax.sources.places import (
+    declare,
+    refuse_by_name,
+    refuse_table,
+    refuse_unreadable,
+    require_table,
+)
+from privmax.sources.reading import grouped, source
+from privmax.sources.scale import Scale, Scores
 from privmax.sources.tables import Columns
-from privmax.universe import OPEN, Universe
+from privmax.universe import OPEN, OPEN_UNIVERSE, Universe
 from privmax.warnings import warn_of_rows
 
 
+@moved({**IN_COLUMNS, **IN_SCORES, **IN_DATA, **IN_REQUEST})
 def select(
     data: object,
     *,
+    item: str | Sequence[str] | None = None,
+    user: str | None = None,
+    score: str | None = None,
+    where: str | None = None,
+    columns: Columns | None = None,
+    by: str | Groups | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
     mechanism: Mechanism | str | None = None,
     universe: object = OPEN,
-    neighbors: str | None = None,
-    sensitivity: Number | None = None,
-    resolution: Number | None = None,
-    growth: int | None = None,
-    item: str | Sequence[str] | None = None,
-    user: str | None = None,
-    score: str | None = None,
-    weight: str | None = None,
-    bound: int | None = None,
-    where: str | None = None,
-    table: str | None = None,
+    scores: Scores | None = None,
     k: int = 1,
     ranked: bool = False,
     counts: Number | None = None,
-    unit: str | None = None,
     ledger: Ledger | Request | None = None,
     coins: Coins = SYSTEM,
 ) -> Release:
     """Release the best candidate, or the best k, under differential privacy.
 
-    data          mapping from label to score; or a list, NumPy, polars or Arrow array (labels are
-                  positions); or a pandas Series (labels are its index); or a table with the columns
-                  `item` and `score`. Or a table of rows to count: an Ibis table, a path (CSV, whose
-                  values are text, or JSON Lines; Parquet, a folder of Parquet files; a pattern of
-                  such), an open file of CSV, a DuckDB relation, a Spark, pandas, polars or Arrow
-                  frame. The data stays in its engine
-    item          column of the items, or several that name one together
-    user          column of the individuals: the score of an item is how many different ones it has.
-                  Without `user` and `score` EVERY ROW COUNTS AS ONE INDIVIDUAL
-    score         column of ready scores
-    weight        with `user`: column of whole numbers, of which an individual adds the sum for each
-                  item, clipped to 0 … `bound`, a public number
-    where         which rows count: a condition on each row alone, such as
-                  "country = 'DE' and age >= 18" (docs/inputs.md). Of a dict or a pandas frame
-                  choose them before
-    table         where `data` is a database (a path, or a URL such as "postgres://…"): its table
-    epsilon       the privacy cost; a float means the decimal that it prints as: 0.1 is one tenth
-    delta         probability with which the guarantee may fail; may be 0 only in a closed universe
-    mechanism     a mechanism object, instead of epsilon, delta, neighbors and growth; or the name
-                  of one, such as "nested-margin", beside them; by default `auto` chooses one
-    universe      "open": candidates are not known in advance. Otherwise the labels of all
-                  candidates, or, where all are listed, their number; it must be public knowledge,
-                  never computed from the data. Candidates without a score have score 0
-    neighbors     "add-remove": one individual moves all scores the same way, as counts do (the
-                  default for whole numbers). "replace": any way (needed for scores that are not
-                  monotone). On a grid there is no default
-    sensitivity   by how much one individual can move a score (default 1)
-    resolution    step of the public grid on which scores are rounded down. Without it scores must
-                  be whole numbers, of whatever type, if `sensitivity` is one; otherwise they are
-                  put on a grid of sensitivity / 64
-    growth        how many candidates one individual's record touches at most, if there is a bound;
-                  public
-    k             how many items to release, as a set, which comes sorted by name; the cost is for
-                  all of them. There may be fewer: `release.notes` says so
-    ranked        release their order, too, best first. That needs a much clearer lead, and
-                  `release.why` tells both leads. In a closed universe a list may be what needs the
-                  least: `release.ranked` tells what came
-    counts        epsilon to pay beside, such as "0.2", for noisy counts of the items
-                  (`release.counts`) with their error bar (`release.error`); they get the noise that
-                  is smallest for k of them. Where that is Gaussian, it uses the same delta once
-                  more, and `release.privacy` holds both
-    unit          what the cost hides, for the ledger, which holds one unit: "user" with `user` and
-                  for ready scores, "row" where rows are counted. Say it where you know better:
-                  unit="user" if every row is a person
-    ledger        the privacy budget that pays: the cost is charged before the draw, and the answer
-                  is recorded before it is returned. What does not fit is refused (BudgetError)
-                  before any data is read
-                  To name the request, the account to charge as well or the data, give
-                  `ledger.request("nightly", account=…, dataset=…)`: a repeated request returns the
-                  recorded answer, reads no data and costs nothing more
-    coins         source of random bits; for tests only
-
     A strict ledger is charged before the data is read, and whatever is wrong with that is no answer
-    (docs/promises.md). The answer is None if nothing stood out; that costs the same. With
+    (`privmax help promises`). The answer is None if nothing stood out; that costs the same. With
     a ledger items come back as plain Python values; those of a type that JSON cannot hold, which a
     mapping and a declared universe may not have, come back as text, their `repr`.
+
+    Args:
+        data: Mapping from label to score; or a list, NumPy, polars or Arrow array (labels are
+            positions); or a pandas Series (labels are its index); or a table with the columns
+            `item` and `score`. Or a table of rows to count: an Ibis table, a path (CSV, whose
+            values are text, or JSON Lines; Parquet, a folder of Parquet files; a pattern of such),
+            an open file of CSV, a DuckDB relation, a Spark, pandas, polars or Arrow frame. The data
+            stays in its engine. A `TextFile` says how a file of text is to be read, and a
+            `Database` names a table of one.
+        item: Column of the items, or several that name one together.
+        user: Column of the individuals: the score of an item is how many different ones it has.
+            Without `user` and `score` EVERY ROW COUNTS AS ONE INDIVIDUAL.
+        score: Column of ready scores.
+        where: Which rows count: a condition on each row alone, such as
+            "country = 'DE' and age >= 18" (`privmax help inputs`). Of a dict choose them before.
+        columns: The same as one value, with columns that are rarely needed, such as weights.
+        by: Column of groups, such as regions: the best of every group at the cost of one. Each
+            individual counts in the group that most of its own rows name. `Groups` declares all
+            groups, or lets an individual count in several; otherwise a part of the cost finds the
+            groups that enough individuals have. Comes as a `GroupedRelease`.
+        epsilon: The privacy cost; a float means the decimal that it prints as: 0.1 is one tenth.
+        delta: Probability with which the guarantee may fail; may be 0 only in a closed universe.
+        mechanism: A mechanism object, instead of epsilon, delta, and the neighbors and growth of
+            `scores`; or the name of one, such as "nested-margin", beside them; by default `auto`
+            chooses one.
+        universe: "open": candidates are not known in advance. Otherwise the labels of all
+            candidates, or, where all are listed, their number; it must be public knowledge, never
+            computed from the data. Candidates without a score have score 0.
+        scores: By how much and which way one individual can move scores, where they are not counts.
+        k: How many items to release, as a set, which comes sorted by name; the cost is for all of
+            them. There may be fewer: `release.notes` says so.
+        ranked: Release their order, too, best first. That needs a clearer lead, and `release.why`
+            has both. Where the order is made from noisy counts, `release.relative` has how far each
+            is behind the first, and `release.close` marks those that are not told apart from the
+            one before; a list per group (`by`) comes without them. In a closed universe a list may
+            be what needs the least: `release.ranked` says what came.
+        counts: Epsilon to pay beside, such as "0.2", for noisy counts of the items
+            (`release.counts`) with their error bar (`release.error`); they get the noise that is
+            smallest for k of them. Where that is Gaussian, it uses the same delta once more, and
+            `release.privacy` holds both.
+        ledger: The privacy budget that pays: the cost is charged before the draw, and the answer is
+            recorded before it is returned. What does not fit is refused (BudgetError) before any
+            data is read. To name the request, the account to charge as well or the data, give
+            `ledger.request("nightly", account=…, dataset=…)`: a repeated request returns the
+            recorded answer, reads no data and costs nothing more. A request also says what the cost
+            hides (`unit="user"` if every row is a person) and whether this is only a check
+            (`check=True`, where errors depend on the data, as `privmax help promises` has it).
+            Without a ledger `Request(unit=…, check=…)` says these two.
+        coins: Source of random bits; for tests only.
+
+    Returns:
+        What was released, with its cost. After a check `release.checked` is true.
+
+    Raises:
+        ParameterError: An option is not allowed, or does not fit another.
+        DataError: The data cannot be used.
+        BudgetError: The ledger does not allow it.
+
+    Examples:
+        >>> select({"apple": 912, "pear": 640, "fig": 12}, epsilon=1, delta=1e-6).item
+        'apple'
     """
+    request = Request.of(ledger)
+    columns = combine("columns", Columns, columns, item=item, user=user, score=score, where=where)
+    moves = combine("scores", Scores, scores)
+    declared = Declared.of(data, check=request.check)
     selection = Selection.of(
-        Columns(item, user, score, weight, bound, where),
-        sensitivity=sensitivity,
-        resolution=resolution,
-        unit=unit,
+        columns,
+        sensitivity=moves.sensitivity,
+        resolution=moves.resolution,
+        unit=request.unit,
         universe=Universe.of(universe),
         given=mechanism,
         epsilon=epsilon,
         delta=delta,
-        neighbors=neighbors,
-        growth=growth,
+        neighbors=moves.neighbors,
+        growth=moves.growth,
         k=k,
         ranked=ranked,
         counts=counts,
+        dialect=declared.dialect,
+        groups=Groups.of(by),
     )
-    place = None if ledger is None else place_of(data, table)
-    return selection.answer(partial(open_database, data, table), ledger, place=place, coins=coins)
+    read, place = open_declared(declared, request)
+    return selection.answer(read, request.payment(), place=place, coins=coins)
+
+
+def open_declared(
+    declared: Declared, request: Request
+) -> tuple[Callable[[ExitStack], object], str | None]:
+    """Refuse data by its name alone, and say how to read it.
+
+    Nothing is asked of the data itself, not even its class: nothing was charged yet.
+
+    Args:
+        declared: The data.
+        request: What will pay.
+
+    Returns:
+        What opens the data when the ledger was asked, and where it is, for the ledger.
+    """
+    data, table = declared.data, declared.table
+    is_named = issubclass(type(data), (str, os.PathLike))
+    if is_named:
+        refuse_by_name(data, declared.dialect)
+        refuse_unreadable(data, as_table=True)
+    refuse_table(data, table)
+    require_table(data, table, partial(is_strict, request))
+    opened = partial(open_database, data, table) if is_named else None
+    place = None if request.ledger is None else source_location(data, table)
+    return opened or (lambda _: data), place
 
 
 @dataclass(frozen=True)
 class Selection:
-    """A question for the best candidates, before any data is read, as `of` makes it.
+    """A selection from data as `select` takes it, before any is read, as `of` makes it.
 
-    terms                     what runs, at what cost
-    columns                   of a table: what its columns are
-    sensitivity, resolution   the scale of the scores, as `select` takes it
-    unit_is_default           whether nobody said what the cost hides
-    condition                 which rows count; None: all
+    Args:
+        question: What runs, at what cost; of groups, in each of them.
+        columns: Of a table: what its columns are.
+        sensitivity: By how much one individual moves a score, as `Scores` takes it.
+        resolution: Of the grid of scores, as `Scores` takes it.
+        unit_is_default: Whether it was left open what the cost hides.
+        condition: Which rows count; None: all.
+        dialect: What is declared of a file of text, and whether this is a check only.
+        groups: The groups to select in; None: all rows are one.
     """
 
-    terms: Terms
+    question: BestItems
     columns: Columns
     sensitivity: Number | None = None
     resolution: Number | None = None
     unit_is_default: bool = True
     condition: Condition | None = None
+    dialect: Dialect = PLAIN
+    groups: Groups | None = None
 
     @classmethod
     def of(
@@ -159,23 +218,47 @@ class Selection:
         sensitivity: Number | None = None,
         resolution: Number | None = None,
         unit: str | None = None,
-        **terms: Any,
+        dialect: Dialect = PLAIN,
+        groups: Groups | None = None,
+        **options: Any,
     ) -> Selection:
-        """The question that the options of `select` ask; `terms` are those of `Terms`.
+        """Make the question that the options of `select` ask.
 
-        The cost hides one of the rows, if those are counted, and otherwise a user, unless `unit`
-        says what it hides.
+        Args:
+            columns: Of a table: what its columns are.
+            sensitivity: By how much one individual moves a score.
+            resolution: Of the grid of scores.
+            unit: What the cost hides; by default one of the rows, if those are counted, and
+                otherwise a user.
+            dialect: What is declared of a file of text, and whether this is a check only.
+            groups: The groups to select in.
+            **options: Those of `BestItems`.
         """
+        columns = columns.checked()
+        if groups is not None:
+            given = options.get("given")
+            relation = options.get("neighbors") or getattr(given, "neighbors", None)
+            groups.check(columns, options.get("universe", OPEN_UNIVERSE), relation)
+            scaled = {"sensitivity": sensitivity, "resolution": resolution}
+            refuse_given(scaled, "it has no meaning when groups are counted")
+            options = groups.divide(options)
         counts_rows = columns.user is None and columns.score is None and columns.item is not None
         default = ROW if counts_rows else USER
         scale = Scale.of(sensitivity, resolution)
         if columns.weight is not None and columns.bound is not None:
             scale = replace(scale, steps=whole("bound", columns.bound))
-        public = Terms(**terms, scale=scale, unit=default if unit is None else unit)
-        if public.given is None or isinstance(public.given, str):
-            scale.neighbors(public.neighbors)
+        question = BestItems(**options, scale=scale, unit=default if unit is None else unit)
+        if question.given is None or isinstance(question.given, str):
+            scale.neighbors(question.neighbors)
         where = None if columns.where is None else Condition.of(columns.where)
-        return cls(public, columns, sensitivity, resolution, unit is None, where)
+        return cls(question, columns, sensitivity, resolution, unit is None, where, dialect, groups)
+
+    @property
+    def asked(self) -> BestItems | BestPerGroup:
+        """What is charged and answered: the question, in every group if there are any."""
+        if self.groups is None:
+            return self.question
+        return BestPerGroup(best=self.question, groups=self.groups)
 
     def answer(
         self,
@@ -188,110 +271,141 @@ class Selection:
     ) -> Release:
         """Read the data and select from it.
 
-        read     gives the data, as `select` takes it; called when the ledger was asked
-        place    where it is, for the ledger; public
-        ready    which columns hold items and scores, for the ledger, where `columns` does not say
+        Args:
+            read: Gives the data, as `select` takes it; called when the ledger was asked.
+            ledger: What pays, if anything does.
+            place: Where the data is, for the ledger; public.
+            ready: Which columns hold items and scores, for the ledger, if `columns` does not say.
+            coins: Source of random bits; for tests only.
         """
-        if ledger is not None and self.terms.universe.labels is not None:
-            _check_labels(self.terms.universe.labels)
-        unsaid = self.unit_is_default and self.terms.unit == ROW
+        if ledger is not None and self.question.universe.labels is not None:
+            check_recordable("universe", self.question.universe.labels)
+        if ledger is not None and self.groups is not None:
+            check_recordable("groups", self.groups.grouping.labels or ())
+        unsaid = self.unit_is_default and self.question.unit == ROW
+        reads = partial(self._read, read, ledger is not None)
+        description = None if ledger is None else self._describe(place, ready)
+        question: Releasable[Any, Any, Release] = self.asked
+        if self.dialect.check:
+            return check_only(question, reads, ledger, description=description)
         return answer(
-            self.terms,
-            partial(self._read, read, ledger is not None),
+            question,
+            reads,
             ledger,
-            question=None if ledger is None else self._question(place, ready),
+            description=description,
             warn=warn_of_rows if unsaid else None,
             coins=coins,
         )
 
     def _read(
         self, read: Callable[[ExitStack], object], is_recorded: bool, stack: ExitStack
-    ) -> Source:
-        data = read(stack)
+    ) -> Source | GroupedSource:
+        data = declare(read(stack), self.dialect, stack)
+        if self.groups is not None:
+            counted = grouped(data, self.columns, self.groups.grouping)
+            return stack.enter_context(closing(counted))
         if is_recorded and isinstance(data, Mapping) and not recordable(map(label_by_value, data)):
-            raise DataError(f"A label is {_STRANGE}. Use text or numbers.")
-        found = source(
+            raise DataError(f"A label is {UNRECORDABLE}. Use text or numbers.")
+        opened = source(
             data,
             self.columns,
-            universe=self.terms.universe,
+            universe=self.question.universe,
             sensitivity=self.sensitivity,
             resolution=self.resolution,
         )
-        return stack.enter_context(closing(found))
+        return stack.enter_context(closing(opened))
 
-    def _question(self, place: str | None, ready: Mapping[str, str] | None) -> Question:
-        terms, universe = self.terms, self.terms.universe
+    def _describe(self, place: str | None, ready: Mapping[str, str] | None) -> Description:
+        question, universe = self.question, self.question.universe
         options = vars(self.columns) | {
-            "k": terms.k,
+            "k": question.k,
             "ranked": None
-            if is_ranked(terms.choice.mechanism)
+            if is_ranked(question.choice.mechanism)
             else False,  # as before there were sets
             "where": self.condition and str(self.condition),
-            "growth": terms.growth,
-            "neighbors": terms.neighbors,
+            "growth": question.growth,
+            "neighbors": question.neighbors,
             "universe": universe.size or OPEN,
+            "delimiter": self.dialect.delimiter,
+            "encoding": self.dialect.encoding,
         }
         numbers = {
             "sensitivity": self.sensitivity,
             "resolution": self.resolution,
-            "counts": terms.counts,
+            "counts": question.counts,
         }
+        if self.groups is not None:
+            options |= self.groups.describe()
+            numbers["groups_share"] = self.groups.share or None
         labels: int | Iterable[object] | None = universe.size
         if universe.labels is not None:
             labels = map(label_by_value, universe.labels)
-        return Question("select", options, numbers, place, ready, labels)
+        return Description("select", options, numbers, place, ready, labels)
 
 
-_STRANGE = "of a type that a ledger cannot write down exactly"
-
-
-def _check_labels(labels: Iterable[Any]) -> None:
-    """Refuse declared labels that a ledger would write down as text."""
-    if not recordable(map(plain_label, labels)):
-        raise ParameterError(
-            "universe", "<labels>", f"a label is {_STRANGE}", "Use text or numbers."
-        )
-
-
+@moved({**IN_COLUMNS, **IN_SCORES})
 def law(
     data: object,
     *,
     mechanism: Mechanism | str,
     epsilon: Number | None = None,
     delta: Number | None = None,
-    neighbors: str | None = None,
-    growth: int | None = None,
     universe: object = OPEN,
-    sensitivity: Number | None = None,
-    resolution: Number | None = None,
+    scores: Scores | None = None,
     item: str | Sequence[str] | None = None,
     user: str | None = None,
     score: str | None = None,
-    weight: str | None = None,
-    bound: int | None = None,
+    where: str | None = None,
+    columns: Columns | None = None,
 ) -> dict[Any, float] | Law:
-    """The exact distribution of `select`'s answer: {item: probability, None: probability of no
-    answer}.
+    """Compute the exact distribution of `select`'s answer.
 
     It is computed from the scores without any noise: for public or synthetic data only, never
     release it. Positions beyond a list, which `select` names, count as no answer here. With k > 1
-    it is the law of the first item. For a `Profile`, which has no labels, the law by score is
-    returned.
+    it is the law of the first item.
 
-    mechanism    a mechanism object; or the name of one, such as "nested-margin", with epsilon and
-                 whatever else it takes. Everything else is as in `select`
+    Args:
+        data: Whatever `select` takes, or a `Profile`, which has no labels.
+        mechanism: A mechanism object; or the name of one, such as "nested-margin", with epsilon and
+            whatever else it takes.
+        epsilon: As in `select`, with the name of a mechanism.
+        delta: As in `select`, with the name of a mechanism.
+        universe: As in `select`.
+        scores: As in `select`.
+        item: As in `select`.
+        user: As in `select`.
+        score: As in `select`.
+        where: As in `select`.
+        columns: As in `select`.
+
+    Returns:
+        {item: probability, None: probability of no answer}; for a `Profile` the law by score.
+
+    Raises:
+        ParameterError: An option is not allowed, or does not fit another.
+        DataError: The data cannot be used.
+
+    Examples:
+        >>> counts = {"a": 90, "b": 1}
+        >>> round(law(counts, mechanism="exponential", epsilon=1, universe=["a", "b"])["a"], 6)
+        1.0
     """
-    mechanism = make(mechanism, epsilon=epsilon, delta=delta, neighbors=neighbors, growth=growth)
+    columns = combine("columns", Columns, columns, item=item, user=user, score=score, where=where)
+    moves = combine("scores", Scores, scores)
+    mechanism = make(
+        mechanism, epsilon=epsilon, delta=delta, neighbors=moves.neighbors, growth=moves.growth
+    )
     if isinstance(data, Profile):
         return mechanism.law(data)
-    read = source(
-        data,
-        Columns(item, user, score, weight, bound),
-        universe=Universe.of(universe),
-        sensitivity=sensitivity,
-        resolution=resolution,
-    )
-    with closing(read):
+    with ExitStack() as stack:
+        read = source(
+            Declared.of(data).open(stack),
+            columns.checked(),
+            universe=Universe.of(universe),
+            sensitivity=moves.sensitivity,
+            resolution=moves.resolution,
+        )
+        stack.enter_context(closing(read))
         exact = mechanism.law(read.profile)
         chances = {label: exact.of(value) for label, value in read.scores()}
     return {**chances, None: max(0.0, 1.0 - sum(chances.values()))}

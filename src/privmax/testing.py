@@ -63,8 +63,9 @@ class ScriptedCoins:
 
 
 def walk(draw: Callable[[Coins], T], depth: int) -> tuple[dict[T, Fraction], Fraction]:
-    """Run `draw` on every script of `depth` coins: the mass of each outcome that finishes, and the
-    mass that does not.
+    """Run `draw` on every script of `depth` coins, and add up the mass of each outcome.
+
+    Returns it with the mass that does not finish.
 
     The true probability of an outcome lies between its mass and its mass plus what is unfinished.
     Scripts are extended only where the draw asks for more, so the cost follows the entropy of the

@@ -39,7 +39,7 @@ class Universe:
 
     @classmethod
     def of(cls, value: object, name: str = "universe") -> Universe:
-        """The universe that a value spells.
+        """Return the universe that a value spells.
 
         Args:
             value: "open"; how many candidates there are, as a number or as text (1000000, 1e6,
@@ -77,7 +77,7 @@ class Universe:
         return self.size is None
 
     def plain_labels(self) -> list[Any]:
-        """All labels in their canonical form, each once; only of a universe that has labels.
+        """Return all labels in their canonical form, each once; only of a universe that has labels.
 
         Raises:
             ParameterError: One is missing, occurs twice, or cannot be looked up.
@@ -122,10 +122,10 @@ def read_whole(name: str, text: str) -> int | None:
         >>> read_whole("universe", "10^6"), read_whole("universe", "open")
         (1000000, None)
     """
-    found = re.fullmatch(r"(\d+)(?:(e|\^|\*\*)\+?(\d+))?", text, re.ASCII | re.IGNORECASE)
-    if found is None:
+    match = re.fullmatch(r"(\d+)(?:(e|\^|\*\*)\+?(\d+))?", text, re.ASCII | re.IGNORECASE)
+    if match is None:
         return None
-    digits, sign, power = found[1], found[2], found[3] or "0"
+    digits, sign, power = match[1], match[2], match[3] or "0"
     if len(digits) <= LONGEST and len(power) <= len(str(LONGEST)):
         number, exponent = int(digits), int(power)
         factor, base = (1, number) if sign in ("^", "**") else (number, 10)

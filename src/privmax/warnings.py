@@ -1,5 +1,6 @@
-"""Warnings about releases that protect less than they seem to. They are allowed: there may be a
-reason.
+"""Warnings about releases that protect less than they seem to.
+
+They are allowed: there may be a reason.
 
 Each kind is given once per process, as a `PrivacyWarning`. The standard module `warnings` silences
 it, or turns it into an error, which is then raised every time, before anything is charged. The
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from privmax.errors import PrivacyWarning
 from privmax.numbers import round_up
-from privmax.privacy import WEAK, Privacy
+from privmax.privacy import DELTA_ADVICE, WEAK, Privacy
 
 _LOG10_E = Fraction(434294, 10**6)
 
@@ -30,14 +31,14 @@ class _Memory:
     def __init__(self) -> None:
         self.said: set[str] = set()
         self.fits = 0
-        self.price = Privacy(0)
+        self.cost = Privacy(0)
 
 
 _memory = _Memory()
 
 
 @contextmanager
-def afresh() -> Iterator[None]:
+def reset_once() -> Iterator[None]:
     """As in a new process: each kind of warning is given once more."""
     global _memory  # noqa: PLW0603  # it is the memory of the process
     before, _memory = _memory, _Memory()
@@ -47,22 +48,22 @@ def afresh() -> Iterator[None]:
         _memory = before
 
 
-def warn_of_price(price: Privacy) -> None:
+def warn_of_price(cost: Privacy) -> None:
     """Of a cost that hardly protects anybody."""
-    if price.epsilon > WEAK.epsilon:
-        power = int(price.epsilon * _LOG10_E)
+    if cost.epsilon > WEAK.epsilon:
+        power = int(cost.epsilon * _LOG10_E)
         factor = f"10^{power}" if power <= 10**6 else "more than 10^1000000"
         _warn(
             "epsilon",
-            f"epsilon {round_up(price.epsilon)} protects nobody. One person's data can make an "
+            f"epsilon {round_up(cost.epsilon)} protects nobody. One person's data can make an "
             f"answer {factor} times as likely. Common values are between 0.1 and 3.",
         )
-    if price.delta > WEAK.delta:
+    if cost.delta > WEAK.delta:
         _warn(
             "delta",
-            f"delta {round_up(price.delta)} is the chance that the guarantee does not hold at "
-            "all. It should be far below 1 divided by the number of people. A common value is "
-            "1e-6.",
+            f"delta {round_up(cost.delta)} is the chance that the guarantee does not hold at "
+            "all. It should be far below 1 divided by the number of people: "
+            f"{DELTA_ADVICE}.",
         )
 
 
@@ -84,12 +85,12 @@ def warn_of_baskets() -> None:
     )
 
 
-def warn_of_fits(price: Privacy, learner: str = "PrivateERM") -> None:
+def warn_of_fits(cost: Privacy, learner: str = "PrivateERM") -> None:
     """Of fits that nobody adds up; to be called at every fit without a ledger, with its cost."""
     memory = _memory
-    memory.fits, memory.price = memory.fits + 1, memory.price + price
+    memory.fits, memory.cost = memory.fits + 1, memory.cost + cost
     if memory.fits > 1:
-        epsilon, delta = round_up(memory.price.epsilon), round_up(memory.price.delta)
+        epsilon, delta = round_up(memory.cost.epsilon), round_up(memory.cost.delta)
         _warn(
             "fits",
             f"{learner} was fitted {memory.fits} times in this process without a ledger. Every "
@@ -117,8 +118,9 @@ def _warn(kind: str, message: str) -> None:
 
 
 def _is_error(message: str) -> bool:
-    """Whether the first filter that is for warnings of ours, wherever they come from, makes them
-    errors.
+    """Return whether the first filter for warnings of ours makes them errors.
+
+    Wherever they come from.
     """
     for action, words, category, module, line in warnings.filters:
         for_ours = issubclass(PrivacyWarning, category) and module is None and line == 0
@@ -128,7 +130,7 @@ def _is_error(message: str) -> bool:
 
 
 def _outside() -> int:
-    """How many frames up from where `warn` is called the caller of this package stands."""
+    """Return how many frames up from where `warn` is called the caller of this package stands."""
     frame, level = sys._getframe(2), 2
     while (
         frame is not None

@@ -16,25 +16,32 @@ _DATABASE = b"SQLite format 3\0"
 
 
 def write(content: str | bytes, path: str | Path, option: str, endings: Sequence[str] = ()) -> None:
-    """Write a file. What stood there is replaced when the new content is complete, and otherwise
-    stays.
+    """Write a file, or leave the old one as it was.
+
+    An existing file is replaced when the new content is complete. The new file has the mode of the
+    one it replaces, and its owner where that is permitted.
 
     option     what a ParameterError calls the path
     endings    what its name may end in; the first is the example
     """
     place = check_file(path, option, endings)
-    beside = _beside(place)
+    temporary = _temporary_name(place)
     try:
-        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as file:
+        replaced = os.stat(place) if os.path.exists(place) else None
+        # What replaces a file is nobody else's to read before it has that file's mode.
+        mode = 0o666 if replaced is None else 0o600
+        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+            if replaced is not None:
+                _copy_rights(replaced, file.fileno())
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, place)
+        os.replace(temporary, place)
     except OSError as error:
         raise _refusal(path, option, error) from None
     finally:
         with suppress(OSError):  # after the replacement it is gone
-            os.unlink(beside)
+            os.unlink(temporary)
 
 
 def check_file(path: str | Path, option: str, endings: Sequence[str] = ()) -> Path:
@@ -42,10 +49,10 @@ def check_file(path: str | Path, option: str, endings: Sequence[str] = ()) -> Pa
     Leaves nothing.
     """
     if endings and Path(path).suffix.lower() not in endings:
-        told = f"the file name must end in {' or '.join(endings)}"
-        raise ParameterError(option, str(path), told, f"For example {option}{endings[0]}.")
+        allowed = f"the file name must end in {' or '.join(endings)}"
+        raise ParameterError(option, str(path), allowed, f"For example {option}{endings[0]}.")
     place = Path(os.path.realpath(path))
-    beside = _beside(place)
+    temporary = _temporary_name(place)
     try:
         with suppress(FileNotFoundError):
             if not stat.S_ISREG(place.stat().st_mode):
@@ -54,18 +61,27 @@ def check_file(path: str | Path, option: str, endings: Sequence[str] = ()) -> Pa
                 )
             with open(place, "rb") as file:
                 if file.read(len(_DATABASE)) == _DATABASE:
-                    told = "it is an existing database, perhaps a ledger"
-                    raise ParameterError(option, str(path), told, "Choose another name.")
-        os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        os.unlink(beside)
+                    allowed = "it is an existing database, perhaps a ledger"
+                    raise ParameterError(option, str(path), allowed, "Choose another name.")
+        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        os.unlink(temporary)
     except OSError as error:
         raise _refusal(path, option, error) from None
     return place
 
 
+def _copy_rights(replaced: os.stat_result, number: int) -> None:
+    """Give a file the owner, where that is permitted, and the mode of another."""
+    if hasattr(os, "fchown"):
+        with suppress(PermissionError):
+            os.fchown(number, replaced.st_uid, replaced.st_gid)
+        os.fchmod(number, stat.S_IMODE(replaced.st_mode))
+
+
 def check_apart(outputs: Mapping[str, str | None], inputs: Mapping[str, str | None]) -> None:
-    """Refuse to write into what is read, or two things into one file. Both by what a message calls
-    them.
+    """Refuse to write into what is read, or two things into one file.
+
+    Both are named by what a message calls them.
     """
     known = {_identity(path): name for name, path in inputs.items() if path is not None}
     for option, path in outputs.items():
@@ -79,20 +95,20 @@ def check_apart(outputs: Mapping[str, str | None], inputs: Mapping[str, str | No
 
 
 def _identity(path: str) -> object:
-    """What two names of one file have in common."""
+    """Return what two names of one file have in common."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except (OSError, ValueError):
         return os.path.realpath(path)
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
-def _beside(place: Path) -> Path:
-    """A file in the same folder that is not there."""
+def _temporary_name(place: Path) -> Path:
+    """Return a file in the same folder that is not there."""
     return place.with_name(f".privmax-{token_hex(8)}")
 
 
 def _refusal(path: str | Path, option: str, error: OSError) -> ParameterError:
     missing = isinstance(error, FileNotFoundError)
-    told = "there is no such folder" if missing else f"it cannot be written ({error.strerror})"
-    return ParameterError(option, str(path), told, "Name a file in a folder you may write to.")
+    reason = "there is no such folder" if missing else f"it cannot be written ({error.strerror})"
+    return ParameterError(option, str(path), reason, "Name a file in a folder you may write to.")

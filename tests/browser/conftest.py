@@ -10,9 +10,10 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
 HERE = Path(__file__).parent
 
@@ -27,6 +28,10 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
+
+
+PATIENCE = 120_000
+"""Milliseconds that a page may take where a machine is busy with other work."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -49,6 +54,14 @@ def browser() -> Iterator[Browser]:
             pytest.fail(told, pytrace=False)
         pytest.skip(told)
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=PROGRAM, args=FLAGS)
+        opened = playwright.chromium.launch(executable_path=PROGRAM, args=FLAGS, timeout=PATIENCE)
+        make = opened.new_context
+
+        def make_patient(**options: Any) -> BrowserContext:
+            made = make(**options)
+            made.set_default_timeout(PATIENCE)
+            return made
+
+        opened.new_context = make_patient  # type: ignore[method-assign]
         yield opened
         opened.close()

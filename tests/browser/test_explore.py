@@ -10,18 +10,18 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 
 import numpy as np
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
 
 from privmax.ledger import Ledger
 from privmax.privacy import Privacy
@@ -40,7 +40,8 @@ LOOKS = {
 }
 HELD = """
 import sys, time, pathlib
-from privmax.explore import datasets
+from privmax.explore import datasets, state
+state.Explorer.compute.__kwdefaults__["seconds"] = 600.0
 read = datasets.open_data
 def wait(*given):
     while pathlib.Path("hold").exists(): time.sleep(0.05)
@@ -49,7 +50,9 @@ datasets.open_data = wait
 from privmax.cli import main
 sys.exit(main(prog_name="privmax"))
 """
-"""The command; what is asked waits, after its charge, while a file “hold” is there."""
+"""The command; what is asked waits, after its charge, while a file “hold” is there. A busy machine
+may compute for long.
+"""
 
 PATIENCE = 120_000
 """Milliseconds that a page may take where a machine is busy with other tests."""
@@ -93,7 +96,7 @@ class Server:
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
         assert self.process is not None
         self.process.send_signal(how)
-        self.process.wait(20)
+        self.process.wait(PATIENCE / 1000)
         if self.process.stdout is not None:
             self.process.stdout.close()
 
@@ -129,14 +132,16 @@ def context(browser: Browser, look: str = "desktop", **options: object) -> Brows
     return made
 
 
-def enter(opened: BrowserContext, server: Server) -> Page:
+def enter(
+    opened: BrowserContext, server: Server, until: Literal["load", "commit"] = "load"
+) -> Page:
     """The first page, watched: nothing is asked of anybody else, and nothing is refused."""
     page = opened.new_page()
     seen: list[str] = []
     opened.on("request", lambda request: seen.append(request.url))
     opened.on("console", lambda told: seen.append(f"console {told.text}"))
     opened.on("weberror", lambda error: seen.append(f"error {error.error}"))
-    page.goto(server.address)
+    page.goto(server.address, wait_until=until)
     page.seen = seen  # type: ignore[attr-defined]
     return page
 
@@ -150,6 +155,8 @@ def check_watched(page: Page, server: Server) -> None:
 
 def check_page(page: Page) -> None:
     """Nothing sticks out, and axe finds nothing serious."""
+    # Asked of the document: beside busy processes the browser's own event was missed once.
+    page.wait_for_function("document.readyState !== 'loading'")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.evaluate(AXE)
     found = page.evaluate("axe.run().then(one => one.violations)")
@@ -161,14 +168,15 @@ def check_page(page: Page) -> None:
     assert not serious
 
 
-@pytest.mark.parametrize("look", ["phone", "dark"])
-def test_from_plan_to_release_to_history_by_mouse(
-    browser: Browser, server: Server, look: str
-) -> None:
-    opened = context(browser, look)
-    page = enter(opened, server)
-    check_page(page)
+def wait_for_address(page: Page, pattern: str) -> None:
+    """Wait until the page is at an address, loaded or not."""
+    page.wait_for_url(pattern, wait_until="commit")
+
+
+def drag_epsilon(page: Page) -> str:
+    """Set ε on the page Plan by its slider; what the field beside it then holds."""
     slider = page.get_by_label("ε, the privacy cost, slider")
+    expect(slider).to_be_visible()  # the script is there
     box = slider.bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + box["width"] * 0.56, box["y"] + box["height"] / 2)
@@ -177,60 +185,106 @@ def test_from_plan_to_release_to_history_by_mouse(
     page.mouse.up()
     epsilon = page.get_by_label("ε, the privacy cost", exact=True).input_value()
     assert 1.5 < float(epsilon) < 3
-    page.wait_for_url(f"**/plan?epsilon={epsilon}")
+    wait_for_address(page, f"**/plan?epsilon={epsilon}")
+    return epsilon
+
+
+def type_epsilon(page: Page) -> str:
+    """The same without the script, which sliders need."""
+    expect(page.get_by_label("ε, the privacy cost, slider")).not_to_be_visible()
+    expect(page.get_by_role("button", name="Copy").first).not_to_be_visible()
+    page.get_by_label("ε, the privacy cost", exact=True).fill("2.2")
+    page.get_by_role("button", name="Update").click()
+    wait_for_address(page, "**/plan?epsilon=2.2&*")
+    page.get_by_role("link", name="Compute LargeMargin").click()
+    return "2.2"
+
+
+def walk(page: Page, server: Server, script: str) -> None:
+    """From a plan to a release to the history, by mouse."""
+
+    def check() -> None:
+        if script == "there":
+            check_page(page)
+
+    epsilon = drag_epsilon(page) if script == "there" else type_epsilon(page)
     expect(page.get_by_text(f"privmax plan --epsilon {epsilon} --delta 1e-6")).to_be_visible()
-    expect(page.get_by_text("LargeMarginTruncated")).to_be_visible()
-    check_page(page)
+    expect(page.get_by_role("rowheader", name="LargeMarginTruncated")).to_be_visible()
+    check()
 
     page.get_by_role("link", name="Try it on public data").click()
     page.get_by_role("button", name="Draw a hundred times").click()
     expect(page.get_by_text("100 draws by")).to_be_visible()
-    check_page(page)
+    check()
 
     page.get_by_role("navigation").get_by_role("link", name="Plan").click()
     page.get_by_label("δ, the chance that ε fails", exact=True).fill("1e-7")
-    page.wait_for_url("**delta=1e-7")
+    if script != "there":
+        page.get_by_role("button", name="Update").click()
+    wait_for_address(page, "**delta=1e-7**")
     expect(page.get_by_text("at epsilon 1, delta 1e-07, add-remove")).to_be_visible()
     page.get_by_role("link", name="Ask with these terms").click()
     page.get_by_label("data set", exact=True).select_option("log")
     page.get_by_role("button", name="Choose").click()
-    check_page(page)
+    expect(page.get_by_label("drink")).to_be_checked()
+    check()
     page.get_by_role("button", name="See what it costs").click()
     expect(page.get_by_text("It costs")).to_be_visible()
-    check_page(page)
+    check()
     page.get_by_role("button", name="Spend it and release").click()
-    page.wait_for_url("**/answer?*")
+    wait_for_address(page, "**/answer?*")
     expect(page.locator(".answer")).to_contain_text("tea")
-    check_page(page)
+    check()
     assert server.spent() == Privacy(1, "1e-7")
 
     page.get_by_role("link", name="Open the report").click()
     expect(page.get_by_text("A private answer")).to_be_visible()
-    page.go_back()
+    page.go_back(wait_until="commit")
     page.get_by_role("navigation").get_by_role("link", name="History").click()
     expect(page.get_by_role("link", name="select: log, drink")).to_be_visible()
     page.get_by_role("button", name="Verify the ledger").click()
     expect(page.get_by_text("All 3 events add up")).to_be_visible()
-    check_page(page)
+    check()
     page.get_by_role("navigation").get_by_role("link", name="Hand over").click()
     expect(page.get_by_text('variant_name: "Approximate DP"')).to_be_visible()
     with page.expect_download() as saved:
         page.get_by_role("link", name="Save as YAML").click()
     assert saved.value.suggested_filename == "privmax-registry.yaml"
-    check_page(page)
+    check()
     check_watched(page, server)
+
+
+@pytest.mark.parametrize("look", ["phone", "dark"])
+@pytest.mark.parametrize("script", ["there", "late", "off"])
+def test_from_plan_to_release_to_history_by_mouse(
+    browser: Browser, server: Server, look: str, script: str
+) -> None:
+    opened = context(browser, look, java_script_enabled=script != "off")
+    if script == "late":  # it is on its way for as long as somebody clicks
+        opened.route("**/assets/*.js", lambda route: None)
+    page = enter(opened, server, "commit")
+    walk(page, server, script)
     opened.close()
 
 
 def test_what_is_typed_before_the_script_is_there_counts(browser: Browser, server: Server) -> None:
     opened = context(browser)
     page = enter(opened, server)
-    page.route("**/assets/htmx*", lambda route: (time.sleep(1), route.continue_()))
+    held: list[Route] = []
+    page.route("**/assets/htmx*", lambda route: held.append(route))
     page.goto(f"{server.origin}/plan", wait_until="commit")
     page.get_by_label("δ, the chance that ε fails", exact=True).fill("1e-7")
     assert page.evaluate("typeof htmx") == "undefined"
+    let_through(page, held)
     expect(page.get_by_text("at epsilon 1, delta 1e-07, add-remove")).to_be_visible()
     opened.close()
+
+
+def let_through(page: Page, held: list[Route]) -> None:
+    """Let a request go on that was held back; waits until it was made."""
+    while not held:
+        page.wait_for_timeout(20)
+    held.pop().continue_()
 
 
 def tab_to(page: Page, what: str) -> None:
@@ -256,30 +310,76 @@ def test_from_plan_to_release_to_history_by_keyboard_alone(
     tab_to(page, "input[type=range][data-for=epsilon]")
     for _ in range(10):
         page.keyboard.press("ArrowRight")
-    page.wait_for_url("**/plan?epsilon=1.3")
+    wait_for_address(page, "**/plan?epsilon=1.3")
     tab_to(page, "#universe")
     page.keyboard.type("100000")
-    page.wait_for_url("**universe=100000")
+    wait_for_address(page, "**universe=100000")
     expect(page.get_by_text("candidates, at epsilon 1.3")).to_be_visible()
     tab_to(page, "a[href^='/ask?']")
     page.keyboard.press("Enter")
-    page.wait_for_url("**/ask?*")
+    wait_for_address(page, "**/ask?*")
     tab_to(page, "#universe")
     page.keyboard.press("Control+a")
     page.keyboard.press("Delete")
     page.keyboard.press("Enter")
-    page.wait_for_url("**/ask/preview?*")
+    wait_for_address(page, "**/ask/preview?*")
     tab_to(page, "form[data-once] button")
     page.keyboard.press("Space")
-    page.wait_for_url("**/answer?*")
+    wait_for_address(page, "**/answer?*")
     expect(page.locator(".answer")).to_contain_text("rain boots")
     tab_to(page, "nav a[href='/history']")
     page.keyboard.press("Enter")
-    page.wait_for_url("**/history")
-    tab_to(page, "button[hx-get='/history/verify']")
+    wait_for_address(page, "**/history")
+    tab_to(page, "form[action='/history/verify'] button")
     page.keyboard.press("Enter")
     expect(page.get_by_text("All 3 events add up")).to_be_visible()
     assert server.spent() == Privacy("1.3", "1e-6")
+    check_watched(page, server)
+    opened.close()
+
+
+@pytest.mark.parametrize(
+    ("look", "with_script"), [("desktop", True), ("phone", True), ("phone", False)]
+)
+def test_keys_from_a_plan_to_their_table_by_mouse(
+    browser: Browser, server: Server, look: str, with_script: bool
+) -> None:
+    opened = context(browser, look, java_script_enabled=with_script)
+    page = enter(opened, server)
+
+    def check() -> None:
+        if with_script:
+            check_page(page)
+
+    page.get_by_role("link", name="All common keys").click()
+    page.get_by_label("keys of one individual that count", exact=True).fill("7")
+    if not with_script:
+        page.get_by_role("button", name="Update").click()
+    wait_for_address(page, "**per_user=7**")
+    expect(page.get_by_role("columnheader", name="7 keys each")).to_be_visible()
+    expect(page.get_by_role("img", name="How many individuals a key must have")).to_be_visible()
+    check()
+    page.get_by_role("link", name="Ask with these terms").click()
+    page.get_by_label("data set", exact=True).select_option("log")
+    page.get_by_role("button", name="Choose").click()
+    expect(page.get_by_label("keys of one individual that count")).to_have_value("7")
+    page.get_by_label("ε for noisy counts").fill("1")
+    page.get_by_label("with counts: how many").check()
+    check()
+    page.get_by_role("button", name="See what it costs").click()
+    expect(page.get_by_text("Which “drink” of log do enough individuals have?")).to_be_visible()
+    check()
+    page.get_by_role("button", name="Spend it and release").click()
+    wait_for_address(page, "**/answer?*")
+    expect(page.get_by_role("rowheader", name="tea")).to_be_visible()
+    expect(page.get_by_text("individuals have none of the keys")).to_be_visible()
+    check()
+    with page.expect_download() as saved:
+        page.get_by_role("link", name="Save all keys as CSV").click()
+    assert saved.value.path().read_text().splitlines()[0] == '"drink","count","error"'
+    page.get_by_role("navigation").get_by_role("link", name="History").click()
+    expect(page.get_by_role("link", name="keys: log, drink")).to_be_visible()
+    assert server.spent().epsilon == 2
     check_watched(page, server)
     opened.close()
 
@@ -288,7 +388,7 @@ def preview(page: Page, server: Server, dataset: str = "log") -> str:
     """Go to the page where a question is confirmed; its address."""
     page.goto(f"{server.origin}/ask?dataset={dataset}")
     page.get_by_role("button", name="See what it costs").click()
-    page.wait_for_url("**/ask/preview?*")
+    wait_for_address(page, "**/ask/preview?*")
     return page.url
 
 
@@ -298,7 +398,7 @@ def test_a_double_click_charges_once(browser: Browser, server: Server, with_scri
     page = enter(opened, server)
     preview(page, server)
     page.get_by_role("button", name="Spend it and release").dblclick()
-    page.wait_for_url("**/answer?*")
+    wait_for_address(page, "**/answer?*")
     expect(page.locator(".answer")).to_contain_text("tea")
     assert server.spent() == Privacy(1, "1e-6")
     opened.close()
@@ -311,7 +411,7 @@ def test_reload_and_back_charge_nothing(browser: Browser, server: Server) -> Non
     page.reload()
     assert page.url == asked
     page.get_by_role("button", name="Spend it and release").click()
-    page.wait_for_url("**/answer?*")
+    wait_for_address(page, "**/answer?*")
     for _ in range(3):
         page.reload()
         expect(page.locator(".answer")).to_contain_text("tea")
@@ -336,7 +436,7 @@ def test_two_tabs_with_one_question_charge_once(browser: Browser, server: Server
     first.get_by_role("button", name="Spend it and release").click(no_wait_after=True)
     second.get_by_role("button", name="Spend it and release").click(no_wait_after=True)
     for page in (first, second):
-        page.wait_for_url("**/answer?*")
+        wait_for_address(page, "**/answer?*")
         expect(page.locator(".answer")).to_contain_text("tea")
     assert server.spent() == Privacy(1, "1e-6")
     opened.close()
@@ -350,9 +450,8 @@ def test_a_server_killed_in_the_middle_has_charged_once_and_can_answer(
     page = enter(opened, server)
     preview(page, server)
     page.get_by_role("button", name="Spend it and release").click(no_wait_after=True)
-    deadline = time.monotonic() + 20
-    while not server.spent().epsilon and time.monotonic() < deadline:
-        time.sleep(0.05)
+    while not server.spent().epsilon:
+        page.wait_for_timeout(50)
     assert server.spent() == Privacy(1, "1e-6")
     server.stop(signal.SIGKILL)
     (server.folder / "hold").unlink()
@@ -373,35 +472,17 @@ def test_a_server_killed_in_the_middle_has_charged_once_and_can_answer(
 def test_what_takes_long_shows_that_it_is_working(browser: Browser, server: Server) -> None:
     opened = context(browser)
     page = enter(opened, server)
-
-    def wait(route: object) -> None:
-        time.sleep(0.7)
-        route.continue_()  # type: ignore[attr-defined]
-
-    working = page.locator("#result-box .working")
-    assert working.evaluate("one => getComputedStyle(one).visibility") == "hidden"
-    page.evaluate("""() => {
-        window.seen = []
-        const one = document.querySelector("#result-box .working")
-        document.body.addEventListener("htmx:beforeRequest", event => {
-            if (event.target.id !== "plan") return
-            const start = performance.now()
-            const look = () => {
-                seen.push([performance.now() - start, getComputedStyle(one).visibility])
-                if (performance.now() - start < 500) requestAnimationFrame(look)
-            }
-            look()
-        })
-    }""")
-    page.route("**/plan?*", wait)
+    held: list[Route] = []
+    working = page.locator("#result-box .working").first
+    expect(working).to_have_css("visibility", "hidden")
+    page.route("**/plan?*", lambda route: held.append(route))
     page.get_by_label("near maximizers", exact=True).fill("7")
-    page.wait_for_timeout(900)
-    seen = page.evaluate("seen")
-    early = {state for at, state in seen if at < 150}
-    late = {state for at, state in seen if 300 < at < 500}
-    assert early == {"hidden"}
-    assert late == {"visible"}
-    expect(working).to_be_hidden()
+    expect(page.locator("#result-box")).to_have_class("htmx-request")
+    expect(working).to_have_css("transition-delay", "0.2s")  # what is quick shows nothing of it
+    expect(working).to_have_css("visibility", "visible")
+    let_through(page, held)
+    expect(page.get_by_text("--near 7")).to_be_visible()
+    expect(working).to_have_css("visibility", "hidden")
     opened.close()
 
 
@@ -412,7 +493,7 @@ def test_a_hostile_label_runs_nothing(browser: Browser, server: Server) -> None:
     page.on("dialog", lambda dialog: pytest.fail("it ran"))
     preview(page, server)
     page.get_by_role("button", name="Spend it and release").click()
-    page.wait_for_url("**/answer?*")
+    wait_for_address(page, "**/answer?*")
     assert page.locator(".answer bdi").text_content() == EVIL
     page.goto(server.origin + "/history")
     expect(page.locator("td bdi").first).to_have_text(EVIL)
@@ -460,13 +541,13 @@ def test_a_hostile_page_on_this_machine_gets_nothing(
         opened = context(browser)
         enter(opened, server)
         page = opened.new_page()
-        page.goto(f"http://{name}:{evil.server_port}/", wait_until="networkidle")
-        page.wait_for_function("told.length === 2")
+        page.goto(f"http://{name}:{evil.server_port}/", wait_until="commit")
+        # Before its scripts have run, the page has no `told`, and asking for it would be an error.
+        page.wait_for_function("window.told?.length === 2 && document.readyState === 'complete'")
         assert "read" not in page.evaluate("told")
         inside = [one for one in page.frames if one is not page.main_frame]
         assert all("What was asked" not in one.content() for one in inside)
-        with page.expect_navigation():
-            page.evaluate("f.submit()")
+        page.evaluate("f.submit()")
         expect(page.get_by_text("Not open to you")).to_be_visible()
         opened.close()
         evil.shutdown()
@@ -488,7 +569,7 @@ def shoot(page: Page, server: Server, name: str) -> Image.Image:
     elif name == "answer":
         preview(page, server)
         page.get_by_role("button", name="Spend it and release").click()
-        page.wait_for_url("**/answer?*")
+        wait_for_address(page, "**/answer?*")
     else:
         page.goto(f"{server.origin}/{name}")
     page.evaluate("document.activeElement.blur()")

@@ -1,7 +1,7 @@
 """What people see: pictures of six pages, on a desktop, on a phone and in the dark, kept in
 screenshots/.
 
-    ./dev docs && ./dev python tests/browser/test_looks.py site    take them anew
+    ./dev docs && ./dev python -m tests.browser.test_looks site    take them again
 
 Fonts differ between machines, so pixels are not compared. A test takes each picture again and asks
 that the page is not blank, that nothing overlaps or sticks out, and that light and dark lie about
@@ -23,6 +23,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 import privmax
 from privmax import Privacy, report
+from tests.browser.pages import visit
 
 pytestmark = pytest.mark.slow  # the site is built and a browser is started
 
@@ -67,7 +68,7 @@ def take(browser: Browser, address: str, look: str) -> Iterator[tuple[Page, Imag
     wide, high, scheme = LOOKS[look]
     context = browser.new_context(viewport={"width": wide, "height": high}, color_scheme=scheme)  # type: ignore[arg-type]
     page = context.new_page()
-    page.goto(address, wait_until="networkidle")
+    visit(page, address)
     yield page, Image.open(BytesIO(page.screenshot()))
     context.close()
 

@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, Page
 
 import privmax
 from privmax import Privacy, report
+from tests.browser.pages import QUIET, visit, wait_until
 
 pytestmark = pytest.mark.slow  # a browser is started
 
@@ -65,7 +66,7 @@ def opened(
 ) -> Iterator[Seen]:
     context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
     seen = Seen(context.new_page())
-    seen.page.goto(path.as_uri(), wait_until="networkidle")
+    visit(seen.page, path.as_uri(), quiet=QUIET)
     yield seen
     context.close()
 
@@ -80,6 +81,7 @@ def test_a_request_would_be_seen(browser, tmp_path):
     path = tmp_path / "bad.html"
     path.write_text('<title>bad</title><img src="http://127.0.0.1:9/pixel.png">', encoding="utf-8")
     with opened(browser, path) as seen:
+        wait_until(seen.page, lambda: len(seen.requests) > 1)
         assert "http://127.0.0.1:9/pixel.png" in seen.requests
 
 
@@ -89,6 +91,7 @@ def test_the_policy_keeps_out_what_a_page_would_fetch_or_run(browser, file, tmp_
     path = tmp_path / "added.html"
     path.write_text(file.read_text(encoding="utf-8").replace("</main>", added), encoding="utf-8")
     with opened(browser, path) as seen:
+        wait_until(seen.page, lambda: seen.stopped and len(seen.complaints) > 1)
         assert seen.stopped == {outside: "csp"}  # by the policy, before anything was sent
         assert seen.page.title() == "privmax: rain boots"
         assert len(seen.complaints) == 2
@@ -110,6 +113,17 @@ def test_the_picture_has_a_size_and_the_table_opens_without_a_script(browser, fi
         assert not seen.page.locator("details table").is_visible()
         seen.page.locator("summary").click()
         assert seen.page.locator("details tr.marked").inner_text().startswith("NestedMargin *")
+
+
+@pytest.mark.parametrize("width", [390, 1100])
+def test_the_picture_is_whole_and_its_letters_are_large_enough(browser, file, width):
+    with opened(browser, file, width=width) as seen:
+        figure, drawn = seen.page.locator("figure"), seen.page.locator("figure svg")
+        assert figure.evaluate("one => one.scrollWidth <= one.clientWidth")
+        outer, inner = figure.bounding_box(), drawn.bounding_box()
+        assert inner["x"] + inner["width"] <= outer["x"] + outer["width"] <= width
+        units = float(drawn.get_attribute("viewBox").split()[2])
+        assert 8 * inner["width"] / units > 7  # pixels of the smallest letters, which have 8 units
 
 
 @pytest.mark.parametrize("width", [320, 390, 800])

@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page
 
+from tests.browser.pages import QUIET, visit
+
 pytestmark = pytest.mark.slow  # a browser is started
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,6 +38,12 @@ class Quiet(SimpleHTTPRequestHandler):
 
     def log_message(self, *words: object) -> None:
         pass
+
+
+@pytest.fixture(scope="module")
+def disk(site: Path) -> str:
+    """Where the site begins on the disk: enough for what does not depend on how it is fetched."""
+    return site.as_uri()
 
 
 @pytest.fixture(scope="module", params=["disk", "server"])
@@ -89,7 +97,7 @@ def watched(browser: Browser) -> Iterator[Watched]:
 def test_a_page_asks_for_nothing_outside_and_complains_of_nothing(
     watched: Watched, address: str, path: str
 ) -> None:
-    watched.page.goto(f"{address}/{path}", wait_until="networkidle")
+    visit(watched.page, f"{address}/{path}", quiet=QUIET)
     assert watched.page.locator("h1").first.inner_text()
     watched.check(address)
 
@@ -110,22 +118,22 @@ def test_search_finds_a_proof(watched: Watched, address: str) -> None:
     watched.check(address)
 
 
-def test_code_has_colours(watched: Watched, address: str) -> None:
+def test_code_has_colours(watched: Watched, disk: str) -> None:
     for path, keyword in (("howto/parquet.html", ".highlight .kn"), (PAGES[5], ".source .kn")):
-        watched.page.goto(f"{address}/{path}")
+        watched.page.goto(f"{disk}/{path}")
         script = "word => [word, word.closest('code')].map(one => getComputedStyle(one).color)"
         coloured, plain = watched.page.locator(keyword).first.evaluate(script)
         assert coloured != plain
 
 
-def test_signs_of_code_line_up(watched: Watched, address: str) -> None:
+def test_signs_of_code_line_up(watched: Watched, disk: str) -> None:
     """Every sign of the source is as wide as a digit in the font of the blocks, which is the one
     the site brings.
     """
     texts = [file.read_text(encoding="utf-8") for file in (ROOT / "src").rglob("*.py")]
     signs = sorted({sign for sign in "".join(texts) if ord(sign) > 127 and not combining(sign)})
     assert {"ε", "≤", "⌈", "ℓ"} <= set(signs)
-    watched.page.goto(f"{address}/howto/parquet.html")
+    watched.page.goto(f"{disk}/howto/parquet.html")
     used = watched.page.locator("pre code").first.evaluate(
         "where => getComputedStyle(where).fontFamily"
     )
@@ -144,11 +152,11 @@ def test_signs_of_code_line_up(watched: Watched, address: str) -> None:
     assert measured == [2, []]
 
 
-def test_formulas_are_typeset(watched: Watched, address: str) -> None:
+def test_formulas_are_typeset(watched: Watched, disk: str) -> None:
     """In the font that the site brings: subscripts stand lower, fractions are higher, and brackets
     grow with what they hold.
     """
-    watched.page.goto(f"{address}/proofs/large-margin.html", wait_until="networkidle")
+    visit(watched.page, f"{disk}/proofs/large-margin.html")
     measured = watched.page.evaluate(
         """() => {
             const box = one => one.getBoundingClientRect()
@@ -172,17 +180,17 @@ def test_formulas_are_typeset(watched: Watched, address: str) -> None:
     assert measured["smaller"] < 0.95
     assert measured["fraction"] > 1.5 * measured["letter"]
     assert measured["bracket"] > 1.5 * measured["letter"]
-    watched.check(address)
+    watched.check(disk)
 
 
 @pytest.mark.parametrize("wide", [1280, 390])
 @pytest.mark.parametrize("path", ["howto/budget.html", "tutorial.html", "mistakes.html"])
 def test_no_command_hides_under_the_copy_button(
-    browser: Browser, address: str, path: str, wide: int
+    browser: Browser, disk: str, path: str, wide: int
 ) -> None:
     context = browser.new_context(viewport={"width": wide, "height": 900})
     page = context.new_page()
-    page.goto(f"{address}/{path}", wait_until="networkidle")
+    visit(page, f"{disk}/{path}")
     hidden = page.evaluate(
         """() => [...document.querySelectorAll("pre")].map(block => {
             const button = block.querySelector("button")
@@ -196,10 +204,10 @@ def test_no_command_hides_under_the_copy_button(
     context.close()
 
 
-def test_the_first_column_of_a_wide_table_stays_on_a_phone(browser: Browser, address: str) -> None:
+def test_the_first_column_of_a_wide_table_stays_on_a_phone(browser: Browser, disk: str) -> None:
     context = browser.new_context(viewport={"width": 390, "height": 844})
     page = context.new_page()
-    page.goto(f"{address}/itemsets-results.html", wait_until="networkidle")
+    visit(page, f"{disk}/itemsets-results.html")
     tables = page.evaluate(
         """() => [...document.querySelectorAll(".md-typeset__scrollwrap")].map(wrap => {
             const cells = [...wrap.querySelectorAll("tbody tr:first-child td")]
@@ -218,10 +226,10 @@ def test_the_first_column_of_a_wide_table_stays_on_a_phone(browser: Browser, add
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_phone_need_not_scroll_sideways(browser: Browser, address: str, path: str) -> None:
+def test_a_phone_need_not_scroll_sideways(browser: Browser, disk: str, path: str) -> None:
     context = browser.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark")
     page = context.new_page()
-    page.goto(f"{address}/{path}")
+    page.goto(f"{disk}/{path}")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.locator("body").get_attribute("data-md-color-scheme") == "slate"
     context.close()

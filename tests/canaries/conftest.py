@@ -1,4 +1,4 @@
-"""What tests of canaries need: the folder of hunt/ on Python's path, and one nursery."""
+"""What tests of canaries need: the folder of leaks/ on Python's path, and one nursery."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 
 sys.path.append(str(Path(__file__).parent))
 
-from hunt.nursery import Nursery
+from leaks.nursery import Nursery
 
-FEW = ("hunt.functions", "hunt.planted", "privmax.ledger", "privmax.cli.commands.select")
+FEW = ("leaks.functions", "leaks.planted", "privmax.ledger", "privmax.cli.commands.select")
 """What the quick tests need: children find it imported."""
 
 

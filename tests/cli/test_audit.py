@@ -6,6 +6,7 @@ import json
 import math
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from click.testing import CliRunner
 from privmax import Exponential, Privacy, audit
 from privmax.cli import main
 from privmax.cli.commands.audit import _chance
+from privmax.mechanisms import exponential
 from privmax.mechanisms.contract import Law
 from privmax.mechanisms.registry import MECHANISMS
 
@@ -174,19 +176,13 @@ def test_sizes_are_those_asked_for():
     assert found["pairs"] == 3 * 4 * 2  # 3 data sets, each with 4 neighbours, both ways
 
 
-OPTIONS = {
-    "joint-exponential": ("--k", 2),
-    "limited-domain": ("--rank", 2),
-    "choosing": ("--growth", 2),
-}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_every_mechanism_can_be_audited_and_holds(name):
     small = ("--candidates", 2, "--highest", 2)
-    delta = 0 if name == "joint-exponential" else "0.3"
-    run = privmax(name, "--epsilon", 6, "--delta", delta, *OPTIONS.get(name, ()), *small, "--json")
+    delta = "0.3" if "delta" in MECHANISMS[name].parameters else 0
+    more = [word for option in MECHANISMS[name].requires for word in (f"--{option}", 2)]
+    run = privmax(name, "--epsilon", 6, "--delta", delta, *more, *small, "--json")
     assert run.exit_code == 0, run.output
     assert json.loads(run.stdout)["universe"] == ("open" if MECHANISMS[name].abstains else "closed")
 
@@ -264,12 +260,51 @@ def test_help_names_every_mechanism_and_says_what_an_audit_cannot_show():
     for words in (
         "No counterexample is not a proof",
         "not the program that draws from it",
-        "docs/proofs/",
+        "privmax help proofs",
     ):
         assert words in told
 
 
 # --of: code is run
+
+
+class Coin(Exponential):
+    """A mechanism that was registered a moment ago."""
+
+
+class Sized(Exponential):
+    """One that requires what no audit has a value for."""
+
+    def __init__(self, *, epsilon, shape):
+        super().__init__(epsilon=epsilon)
+
+
+@pytest.fixture
+def register(monkeypatch):
+    """Register a class as a mechanism."""
+
+    def add(name, made):
+        monkeypatch.setattr(exponential, made.__name__, made, raising=False)
+        entry = replace(MECHANISMS["exponential"], name=made.__name__)
+        monkeypatch.setitem(MECHANISMS, name, entry)
+
+    return add
+
+
+def test_a_new_mechanism_of_the_registry_is_run_with_all_others(register):
+    register("coin", Coin)
+    run = privmax("--of", "privmax", "--only", "coin", "--samples", 500, "--json")
+    assert (run.exit_code, run.stderr) == (0, "")
+    [found] = json.loads(run.stdout)["subjects"]
+    assert (found["subject"], found["broken"]) == ("coin", False)
+
+
+def test_a_new_mechanism_that_requires_more_is_refused_by_name(register):
+    register("sized", Sized)
+    run = privmax("--of", "privmax", "--only", "exponential")
+    assert (run.exit_code, run.stdout) == (2, "")
+    assert "sized requires shape" in " ".join(run.stderr.split())
+
 
 FUNCTION = """
 import random

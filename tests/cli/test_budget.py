@@ -15,14 +15,16 @@ import sys
 from fractions import Fraction
 from pathlib import Path
 
+import jsonschema
 import pytest
 from click.testing import CliRunner
 from rich.cells import cell_len
 
-import privmax.ledger.ledger
-from privmax.cli import main
+from privmax.cli import main, schemas
 from privmax.cli.commands.budget import command as budget
-from privmax.ledger import Ledger, Price
+from privmax.cli.commands.budget import tables
+from privmax.ledger import Charge, Ledger
+from privmax.ledger.rows import Rows
 from privmax.privacy import Privacy
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "budget.md"
@@ -74,20 +76,22 @@ def used():
     with Ledger.create("b.db", "sales", budget=Privacy(3, "1e-5")) as ledger:
         ledger.open_account("bo", Privacy("1.5", "1e-6"), why="shelves")
         first = ledger.charge(
-            Price(Privacy(1, "1e-6"), unit="user"),
+            Charge(Privacy(1, "1e-6"), unit="user"),
             {"command": "select", "dataset": "till"},
             request="r1",
             account="bo",
         )
         first.record("tea")
-        ledger.charge(Price(Privacy("0.1")), {"mechanism": "Exponential"}, request="r2")
+        ledger.charge(
+            Charge(Privacy("0.1"), unit="user"), {"mechanism": "Exponential"}, request="r2"
+        )
         ledger.grant(Privacy(1), why="the board")
     return "b.db"
 
 
 def test_the_history_shows_a_rho():
     with Ledger.create("b.db", budget=Privacy(3, "1e-5"), rule="zcdp") as ledger:
-        price = Price(Privacy(1, "1e-6"), unit="row", rho=Fraction(1, 41))
+        price = Charge(Privacy(1, "1e-6"), unit="row", rho=Fraction(1, 41))
         ledger.charge(price, {"command": "learn"}, request="r1")
     shown = " ".join(done("history", "b.db").split())
     assert "charged: learn, per row, rho 0.0243903" in shown
@@ -169,7 +173,7 @@ def test_show(used):
 @pytest.mark.parametrize("price", ["1/3", "0.12345678", "1e-9"])
 def test_tables_round_against_the_spender(price):
     with Ledger.create("b.db", budget=Privacy("10/7")) as ledger:
-        ledger.charge(Price(Privacy(price)), {}).record(None)
+        ledger.charge(Charge(Privacy(price)), {}).record(None)
     (row,) = [line for line in done("show", "b.db").splitlines() if "epsilon" in line]
     budget, spent, left = map(Fraction, row.split()[-3:])
     true = Fraction("10/7"), Fraction(price), Fraction("10/7") - Fraction(price)
@@ -274,18 +278,102 @@ def test_history_tells_what_happened_but_not_the_answers(used):
     assert [re.sub(moment, "T", line) for line in lines[4:]] == [
         "1 | T | ada | created, rule basic | 3 | 1e-05 | 0 | 0",
         "2 | T | ada | account opened: shelves | bo | 1.5 | 1e-06 | 0 | 0",
-        "3 | T | ada | charged: select of till, per user | bo | 1 | 1e-06 | 1 | 1e-06",
-        "4 | T | ada | answered | bo | 1 | 1e-06",
-        "5 | T | ada | charged | 0.1 | 0 | 1.1 | 1e-06",
+        "3 | T | ada | charged: select of till, per user, request r1 | bo | 1 | 1e-06 | 1 | 1e-06",
+        "4 | T | ada | answered, request r1 | bo | 1 | 1e-06",
+        "5 | T | ada | charged, per user, request r2 | 0.1 | 0 | 1.1 | 1e-06",
         "6 | T | ada | granted: the board | 1 | 0 | 1.1 | 1e-06",
         "The charge of event 5 has no recorded answer. Repeat it at no extra cost with "
         "--request r2",
     ]
 
 
+@pytest.fixture
+def long_ledger():
+    """More events than a history lists by default, most of them charges without an answer."""
+    with Ledger.create("b.db", budget=Privacy(3)) as ledger:
+        with ledger.batch() as batch:
+            charged = [batch.charge(TINY, {}, request=f"r{one}") for one in range(120)]
+        charged[-1].record("x")
+    return "b.db"
+
+
+TINY = Charge(Privacy("1/1000"))
+
+
+def test_a_history_lists_the_last_fifty_events_unless_more_are_asked_for(long_ledger):
+    def numbers(*options):
+        shown = done("history", long_ledger, *options)
+        return shown, [int(line.split()[0]) for line in shown.splitlines() if line[:1].isdigit()]
+
+    shown, found = numbers()
+    assert found == list(range(73, 123))
+    assert "The last 50 of 122 events; --all lists all." in shown
+    assert "Charges without a recorded answer, the last 50; --all lists all:" in shown
+    assert shown.count("has no recorded answer") == 50
+    assert "--request r118" in shown
+    assert "--request r68\n" not in shown
+    shown, found = numbers("--last", 3)
+    assert found == [120, 121, 122]
+    for options in (("--all",), ("--last", 122), ("--last", 500)):
+        shown, found = numbers(*options)
+        assert found == list(range(1, 123))
+        assert "lists all" not in shown
+        assert shown.count("has no recorded answer") == 119
+
+
+def test_a_history_as_json_lists_the_last_fifty_events_and_counts_all(long_ledger):
+    for options, first in (((), 73), (("--last", 2), 121), (("--all",), 1)):
+        found = json.loads(done("history", long_ledger, "--json", *options))
+        assert [event["seq"] for event in found["events"]] == list(range(first, 123))
+        assert found["event_count"] == 122
+        assert len(found["unanswered"]) == 119
+
+
+def test_a_history_of_several_tables_has_every_event_once(long_ledger, monkeypatch):
+    monkeypatch.setattr("privmax.cli.commands.budget.history.ROWS", 50)
+    shown = done("history", long_ledger, "--all")
+    found = [int(line.split()[0]) for line in shown.splitlines() if line[:1].isdigit()]
+    assert found == list(range(1, 123))
+    assert shown.count("when (UTC)") == 3
+    assert len(json.loads(done("history", long_ledger, "--all", "--json"))["events"]) == 122
+
+
+def test_a_history_reads_only_what_it_lists(long_ledger, monkeypatch):
+    read, after = [], Rows.after
+
+    def counting(rows, seq, limit, *end):
+        found = after(rows, seq, limit, *end)
+        read.extend(found)
+        return found
+
+    monkeypatch.setattr(Rows, "after", counting)
+    for options in ((), ("--json",)):
+        read.clear()
+        done("history", long_ledger, "--last", 5, *options)
+        assert len(read) == 5
+
+
+def test_all_events_and_the_last_ones_are_two_questions(long_ledger):
+    assert "--all and --last cannot be combined" in refused(
+        "history", long_ledger, "--all", "--last", 50
+    )
+
+
+def test_a_history_shows_conditions_and_requests():
+    Path("s.csv").write_text("who,what,day\na,x,1\nb,x,2\n" * 900, encoding="utf-8")
+    done("create", "b.db", "--epsilon", 3, "--delta", "1e-5")
+    asked = "select s.csv --item what --user who --epsilon 1 --delta 1e-6 --ledger b.db"
+    more = ["--where", "day >= 2", "--request", "night 7"]
+    run = CliRunner().invoke(main, [*shlex.split(asked), *more])
+    assert run.exit_code == 0, run.output
+    shown = " ".join(done("history", "b.db").split())
+    assert 'charged: select of s.csv where "day" >= 2, per user, request night 7' in shown
+    assert "answered, request night 7" in shown
+
+
 def test_a_request_id_is_quoted_for_the_shell():
     with Ledger.create("b.db", budget=Privacy(3)) as ledger:
-        ledger.charge(Price(Privacy(1)), {}, request="top; rm -rf $HOME 'x")
+        ledger.charge(Charge(Privacy(1)), {}, request="top; rm -rf $HOME 'x")
     *_, told = done("history", "b.db").splitlines()
     assert shlex.split(told)[-2:] == ["--request", "top; rm -rf $HOME 'x"]
 
@@ -303,7 +391,13 @@ def test_history_as_json(used):
         "account": None,
         "body": {
             "what": {"mechanism": "Exponential"},
-            "price": {"epsilon": "1/10", "delta": "0", "ranged": False, "neighbors": "add-remove"},
+            "price": {
+                "epsilon": "1/10",
+                "delta": "0",
+                "ranged": False,
+                "neighbors": "add-remove",
+                "unit": "user",
+            },
         },
         "budget": {"epsilon": "3", "delta": "1e-05"},
         "spent": {"epsilon": "1.1", "delta": "1e-06"},
@@ -313,7 +407,7 @@ def test_history_as_json(used):
 
 def test_what_is_stored_is_neither_markup_nor_a_command_to_the_terminal():
     with Ledger.create("b.db", budget=Privacy(3)) as ledger:
-        ledger.charge(Price(Privacy(1)), {"dataset": "[red]till[/red] :tea:\x1b[2J\x9b2J"})
+        ledger.charge(Charge(Privacy(1)), {"dataset": "[red]till[/red] :tea:\x1b[2J\x9b2J"})
     shown = done("history", "b.db")
     assert r"[red]till[/red] :tea:\x1b[2J\x9b2J" in shown
 
@@ -385,16 +479,37 @@ def test_a_noted_hash_may_be_in_upper_case_and_must_be_one(used):
         )
 
 
-@pytest.mark.parametrize("command", ["history", "show"])
 @pytest.mark.parametrize("value", ["{}", '{"whole":{"budget":3}}'])
-def test_an_event_that_was_changed_is_named_not_a_traceback(used, command, value):
+def test_an_event_that_was_changed_is_marked_and_the_others_are_listed(used, value):
+    before = json.loads(done("history", used, "--name", "sales", "--json"))["events"]
     rewrite(used, f"UPDATE privmax_events SET totals = '{value}' WHERE seq = 4")
-    assert "Event 4 was changed and cannot be read" in refused(
-        command, used, "--name", "sales", "--plot", "p.svg"
+    told = done("history", used, "--name", "sales", "--plot", "p.svg")
+    assert "cannot be read: its totals cannot be read" in told
+    assert Path("p.svg").exists()
+    after = json.loads(done("history", used, "--name", "sales", "--json"))["events"]
+    assert [one for one in after if one["seq"] != 4] == [one for one in before if one["seq"] != 4]
+    whole = json.loads(done("history", used, "--name", "sales", "--json"))
+    jsonschema.validate(whole, schemas.schema("budget-history"))
+    assert after[3]["fault"] == "its totals cannot be read"
+    assert (after[3]["budget"], after[3]["spent"]) == (None, None)
+    done("show", used, "--name", "sales", "--plot", "p.svg")
+
+
+def test_show_goes_back_to_the_last_event_that_can_be_built_on(used):
+    before = json.loads(done("show", used, "--name", "sales", "--json"))
+    rewrite(
+        used,
+        "UPDATE privmax_events SET totals = '{}' WHERE seq = (SELECT max(seq) FROM privmax_events)",
     )
-    assert not Path("p.svg").exists()
-    if command == "history":
-        assert "Event 4 was changed and cannot be read" in refused(command, used, "--name", "sales")
+    run = typed("show", used, "--name", "sales")
+    assert (run.exit_code, "its content cannot be read" in run.stderr) == (1, True)
+    run = typed("show", used, "--name", "sales", "--json")
+    shown = json.loads(run.stdout)
+    assert run.exit_code == 1
+    assert (before["budget"]["epsilon"], shown["budget"]["epsilon"]) == ("4", "3")  # a grant
+    jsonschema.validate(shown, schemas.schema("budget-show"))
+    assert shown["fault"]["what"] == "its content cannot be read"
+    assert "its content cannot be read" in typed("list", used).stderr
 
 
 def test_an_export_can_be_checked_without_privmax(used):
@@ -467,7 +582,7 @@ def test_ctrl_c_is_no_fault_of_the_ledger(used, monkeypatch, command):
     def stopped(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("privmax.ledger.ledger._store", stopped)
+    monkeypatch.setattr("privmax.ledger.opening.open_store", stopped)
     run = typed(command, used, *COMMANDS[command])
     assert (run.exit_code, run.stdout, run.stderr.strip()) == (130, "", "Aborted!")
 
@@ -549,10 +664,10 @@ def test_the_picture_shows_each_change_of_the_budget_and_of_what_is_spent(used):
 
 def test_the_picture_goes_forward_when_the_clock_goes_back(monkeypatch):
     clock = iter(f"2026-03-0{day}T00:00:00+00:00" for day in (4, 2, 6))
-    monkeypatch.setattr(privmax.ledger.ledger, "_now", lambda: next(clock))
+    monkeypatch.setattr("privmax.ledger.chain.now", lambda: next(clock))
     with Ledger.create("b.db", budget=Privacy(3)) as ledger:
-        ledger.charge(Price(Privacy(1)), {})
-        ledger.charge(Price(Privacy(1)), {})
+        ledger.charge(Charge(Privacy(1)), {})
+        ledger.charge(Charge(Privacy(1)), {})
     times, _ = steps("b.db")
     assert [time.day for time in times] == [4, 4, 6]
 
@@ -607,8 +722,7 @@ def in_terminal(monkeypatch):
     """Runs a command in a terminal of so many columns; gives its lines."""
 
     def lines(columns, *arguments):
-        module = sys.modules["privmax.cli.commands.budget"]
-        monkeypatch.setattr(module, "_width", lambda: columns)
+        monkeypatch.setattr(tables, "table_width", lambda: columns)
         return done(*arguments).splitlines()
 
     return lines
@@ -620,7 +734,7 @@ def test_a_history_fits_eighty_columns(name, in_terminal):
     """Whatever people, accounts, data and reasons are called."""
     with Ledger.create("b.db", budget=Privacy("123456.789", "1e-5"), who=name) as ledger:
         ledger.open_account(name, Privacy("0.333333333", "1.23456789e-7"), why=name)
-        price = Price(Privacy("0.123456789", "1.23456789e-8"), unit="user")
+        price = Charge(Privacy("0.123456789", "1.23456789e-8"), unit="user")
         what = {"command": "select", "dataset": name, "data": f"/{name}"}
         ledger.charge(price, what, request="r", account=name)
     found = in_terminal(80, "history", "b.db")
@@ -636,7 +750,7 @@ def test_a_history_fits_eighty_columns(name, in_terminal):
 def test_a_narrow_history_has_all_that_a_wide_one_has(in_terminal):
     with Ledger.create("b.db", budget=Privacy(3, "1e-5")) as ledger:
         ledger.open_account("web", Privacy(1), why="the site")
-        ledger.charge(Price(Privacy("0.5"), unit="user"), {"command": "select"}, account="web")
+        ledger.charge(Charge(Privacy("0.5"), unit="user"), {"command": "select"}, account="web")
     wide, narrow = (" ".join(in_terminal(columns, "history", "b.db")) for columns in (110, 109))
     for word in (
         "created,",
@@ -670,13 +784,12 @@ def test_what_is_shown_fits_eighty_columns(command, name, in_terminal):
 
 
 def test_a_terminal_is_asked_for_its_columns(monkeypatch):
-    module = sys.modules["privmax.cli.commands.budget"]
-    assert module._width() == module.WIDE  # not a terminal
+    assert tables.table_width() == tables.WIDE  # not a terminal
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(module, "get_terminal_size", lambda: Terminal(97))
-    assert module._width() == 97
-    monkeypatch.setattr(module, "get_terminal_size", lambda: Terminal(3))
-    assert module._width() == 40
+    monkeypatch.setattr(tables, "get_terminal_size", lambda: Terminal(97))
+    assert tables.table_width() == 97
+    monkeypatch.setattr(tables, "get_terminal_size", lambda: Terminal(3))
+    assert tables.table_width() == 40
 
 
 # The ledgers in a file
@@ -686,7 +799,7 @@ def test_ledgers_are_listed_by_name():
     for name, rule in (("web", "zcdp"), ("default", "basic")):
         done("create", "b.db", "--name", name, "--epsilon", "3", "--delta", "1e-5", "--rule", rule)
     with Ledger("b.db", "web") as ledger:
-        ledger.charge(Price(Privacy(1), unit="user"), {})
+        ledger.charge(Charge(Privacy(1), unit="user"), {})
     lines = done("list", "b.db").splitlines()
     assert lines[0] == "2 ledgers in b.db"
     assert [line.split()[:3] for line in lines[4::2]] == [

@@ -7,6 +7,7 @@ In this process but for one command: that a process prints and ends alike is see
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 
@@ -74,6 +75,13 @@ def test_a_process_names_a_mistake_and_ends_with_two():
     assert "an open universe needs a delta above 0" in run.stderr
 
 
+@pytest.mark.parametrize("typed", [[], ["budget"]])
+def test_a_group_alone_prints_its_help(typed):
+    run = privmax(*typed)
+    assert (run.exit_code, run.stderr) == (0, "")
+    assert run.stdout == privmax(*typed, "--help").stdout != ""
+
+
 def test_json_from_standard_input(counts):
     options = (
         "--item",
@@ -91,7 +99,7 @@ def test_json_from_standard_input(counts):
         "item": "rain boots",
         "items": ["rain boots"],
         "requested": 1,
-        "ranked": True,
+        "ranked": False,
         "counts": [],
         "error": None,
         "privacy": {"epsilon": "0.5", "delta": "0"},
@@ -112,7 +120,8 @@ def test_nothing_released_is_no_failure():
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_every_mechanism_can_be_named(mechanism):
-    more = {"limited-domain": ("--rank", 3), "choosing": ("--growth", 2)}.get(mechanism, ())
+    needed = [option for option in MECHANISMS[mechanism].requires if option != "k"]
+    more = [word for option in needed for word in (f"--{option}", 2)]
     options = (
         "--epsilon",
         1,
@@ -141,12 +150,14 @@ def test_the_best_k_are_printed_one_a_line():
         "mechanism  SetMargin: the universe is open",
     ]
     run = privmax("select", "-", *options, "--ranked", stdin=scores)
-    assert run.stdout.splitlines() == [
-        "item       b",
-        "           a",
+    first, second, *rest = run.stdout.splitlines()
+    assert first.split() == ["item", "b", "first"]
+    assert re.fullmatch(r" +a  \d+,\d{3} behind ± 21", second)
+    assert rest == [
+        "note       Best first, by noisy counts: each item is told apart from the next.",
         "cost       epsilon 1, delta 1e-06",
-        "mechanism  SharpMargin: the universe is open; an order needs a lead of 54 records, a set "
-        "25",
+        "mechanism  RankedMargin: the universe is open; an order needs a lead of 31 records, a set "
+        "25; two items are told apart from 21 records on",
     ]
 
 
@@ -166,10 +177,13 @@ def test_where_fewer_stand_out_a_note_says_so():
 
 def test_an_order_is_refused_by_a_mechanism_that_releases_a_set():
     options = ("--epsilon", 1, "--delta", "1e-6", "--k", 2, "--ranked")
-    for name, kind in (("set-margin", "SetMargin"), ("gap-test", "GapTest")):
-        run = privmax("select", "-", *options, "--mechanism", name, stdin="item,score\na,5\n")
-        assert (run.exit_code, run.stdout) == (2, "")
-        assert f"{kind} releases a set, and not its order" in " ".join(run.stderr.split())
+    name = ("--mechanism", "set-margin")
+    run = privmax("select", "-", *options, *name, stdin="item,score\na,5\n")
+    assert (run.exit_code, run.stdout) == (2, "")
+    assert "SetMargin releases a set, and not its order" in " ".join(run.stderr.split())
+    scores = "item,score\na,50000\nb,90000\nc,1\n"
+    run = privmax("select", "-", *options, "--mechanism", "gap-test", "--json", stdin=scores)
+    assert json.loads(run.stdout)["items"] == ["b", "a"]
 
 
 @pytest.mark.slow

@@ -69,7 +69,7 @@ def test_commands_options_and_mechanisms(shell):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shell", SHELLS)
-@pytest.mark.parametrize("command", ["select", "itemsets", "learn", "compare"])
+@pytest.mark.parametrize("command", ["select", "keys", "itemsets", "learn", "compare"])
 def test_shipped_data_sets_are_offered_beside_files(shell, command):
     assert completed(shell, command, "sam") == [
         ("file", "sam"),

@@ -19,6 +19,7 @@ QUERY = (
 LEARN = ("learn", "sample:members", "--label", "card", "--labels", "0,1", "--low", "0")
 COMMANDS = {
     "select": QUERY,
+    "keys": ("keys", "sample:searches", "--item", "query", "--user", "person", *QUERY[-4:]),
     "itemsets": ("itemsets", "b.dat", "--epsilon", "1", "--delta", "1e-6"),
     "learn": (*LEARN, "--high", "100", "--epsilon", "1"),
 }

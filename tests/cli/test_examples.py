@@ -23,6 +23,7 @@ def examples(name):
 def test_commands_that_read_a_file_have_an_example():
     assert [name for name in COMMANDS if examples(name)] == [
         "select",
+        "keys",
         "itemsets",
         "learn",
         "compare",
@@ -31,7 +32,7 @@ def test_commands_that_read_a_file_have_an_example():
 
 
 @pytest.mark.parametrize(
-    "name", ["select", "itemsets", "learn", pytest.param("compare", marks=pytest.mark.slow)]
+    "name", ["select", "keys", "itemsets", "learn", pytest.param("compare", marks=pytest.mark.slow)]
 )
 def test_the_examples_work_as_typed_one_after_another(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -113,7 +113,7 @@ def test_a_condition_is_shown_in_the_report_and_kept_by_the_ledger(folder):
     charged = ("--ledger", "budget.db", "--request", "monday")
     asked = ("select", "a.csv", *QUERY, *charged)
     first = answer(*asked, "--where", "country='DE'", "--report", "r.html")
-    assert "country=&#x27;DE&#x27;" in Path("r.html").read_text()
+    assert "country=&#39;DE&#39;" in Path("r.html").read_text()
     assert answer(*asked, "--where", "country = 'DE'")["item"] == first["item"]
     run = privmax(*asked, "--where", "country = 'FR'")
     assert run.exit_code == 2
@@ -181,10 +181,10 @@ def test_limits_reach_the_engine(folder, monkeypatch):
         seen.append(CHOSEN.get())
         return real(connection, held)
 
-    from privmax.sources import reading
+    from privmax.sources.engines import duckdb as engine
 
-    real = reading.prepare
-    monkeypatch.setattr(reading, "prepare", prepare)
+    real = engine.prepare
+    monkeypatch.setattr(engine, "prepare", prepare)
     answer("select", "a.csv", *QUERY, "--memory", "1GB", "--temporary", folder)
     assert (seen[0].memory, seen[0].folder) == ("1GB", str(folder))
     assert seen[0].watch is None  # nobody looks at a terminal
@@ -211,12 +211,15 @@ def test_progress_is_what_duckdb_says(folder):
     assert describe_progress("Counting", 0.2, 9) == "Counting: 0 % done"
 
 
-def test_the_command_of_the_page_releases_something():
+def test_the_commands_of_the_page_check_and_release_something():
     page = (Path(__file__).parents[2] / "docs/inputs.md").read_text(encoding="utf-8")
-    command = page.partition("```console\n$ privmax ")[2].partition("```")[0]
-    run = privmax(*shlex.split(command.replace("\\\n", " ")))
-    assert (run.exit_code, run.stderr) == (0, "")
-    assert run.stdout.startswith("item       rain boots")
+    _, *parts = page.split("```console\n$ privmax ")
+    commands = [part.partition("```")[0] for part in parts]
+    answers = ["checked    FILE can be read", "item       rain boots"]
+    for command, answer in zip(commands, answers, strict=True):
+        run = privmax(*shlex.split(command.replace("\\\n", " ")))
+        assert (run.exit_code, run.stderr) == (0, "")
+        assert run.stdout.startswith(answer)
 
 
 @pytest.mark.parametrize(

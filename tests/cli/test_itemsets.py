@@ -89,6 +89,21 @@ def test_rules_in_json_say_how_far_they_may_be_off(dat, labels):
         assert rule["lift"]["low"] <= 391 / 390 <= rule["lift"]["high"]
 
 
+def test_rules_with_users_say_whom_they_count(tmp_path):
+    rows = [
+        f"{user},{visit},{item}\n"
+        for user in range(900)
+        for visit, item in [(0, "tea"), (0, "jam"), (1, "jam"), (1, "tea")][: 2 + user % 3]
+    ]
+    (tmp_path / "rows.csv").write_text("card,visit,item\n" + "".join(rows))
+    layout = ("--basket", "card", "--basket", "visit", "--item", "item", "--rules", "5")
+    by_user = privmax(tmp_path / "rows.csv", *PRICE, *layout, "--user", "card")
+    assert "note       Rules count each user once, with all baskets together.\n" in by_user.stdout
+    by_basket = privmax(tmp_path / "rows.csv", *PRICE, *layout, "--unit", "basket")
+    assert "rule       " in by_basket.stdout
+    assert "note" not in by_basket.stdout
+
+
 def test_rules_need_two_items(dat):
     run = privmax(dat, *PRICE, "--rules", "0.5", "--size", "1")
     assert run.exit_code == 2
@@ -101,7 +116,7 @@ def test_the_json_is_one_object(dat, labels):
         "itemset": ["whole milk", "bread"],
         "itemsets": [["whole milk", "bread"]],
         "requested": 1,
-        "ranked": True,
+        "ranked": False,
         "supports": [],
         "error": None,
         "rules": [],
@@ -124,12 +139,12 @@ def test_many_are_a_set_unless_an_order_is_asked_for(tmp_path):
         "note       Sorted by name; their order is not released.",
         "           3 of 4 released: nothing else stood out.",
     ]
-    assert privmax(*asked, "--ranked").stdout.splitlines()[:4] == [
-        "itemset    7 + 8",
-        "           3 + 4",
-        "           1 + 2",
-        "note       3 of 4 released: nothing else stood out.",
-    ]
+    first, *others, note, fewer = privmax(*asked, "--ranked").stdout.splitlines()[:5]
+    assert first.split() == ["itemset", "7", "+", "8", "first"]
+    assert [line.split()[:3] for line in others] == [["3", "+", "4"], ["1", "+", "2"]]
+    assert all(re.search(r"[\d,]+ behind ± \d+$", line) for line in others)
+    assert note == "note       Best first, by noisy counts: each item is told apart from the next."
+    assert fewer == "           3 of 4 released: nothing else stood out."
     found = json.loads(privmax(*asked, "--json").stdout)
     assert found["itemsets"] == [[1, 2], [3, 4], [7, 8]]
     assert (found["requested"], found["ranked"]) == (4, False)

@@ -548,10 +548,10 @@ BAD = {
     ),
     "empty": ("", "The file is empty"),
     "header only": ("age,visits,card\n", "FILE has no rows"),
-    "names twice": ("zorblax,zorblax,card\n1,2,1\n", "Two columns of FILE have the same name"),
+    "names twice": ("zorblax,zorblax,card\n1,2,1\n", "Two columns of the file have the same name"),
     "no names": ("73519,4711,card\n1,2,1\n", "The first line of FILE has a number"),
     "no column": ("zorblax,73519\n1,2\n", "--label card: the file has no such column"),
-    "quotes": ('age,visits,card\n1,2,"73519\n', "not readable as CSV"),
+    "quotes": ('age,visits,card\n1,2,"73519\n', "Line 2 is not CSV: a quote is not closed"),
 }
 
 
@@ -570,7 +570,7 @@ def test_bad_data_is_named_by_line_and_never_quoted(content, message, stdin, tmp
 def test_files_that_are_no_text(content, tmp_path):
     path = tmp_path / "bad.csv"
     path.write_bytes(content)
-    assert "The file is not UTF-8 text" in refusal(privmax(path, *ASKED))
+    assert "is not UTF-8 text" in refusal(privmax(path, *ASKED))
 
 
 @pytest.mark.slow
@@ -826,3 +826,28 @@ def test_a_strict_ledger_takes_a_schema_without_features(declared, tmp_path):
     Ledger.create(path, budget=Privacy(5), strict=True).close()
     result = privmax(file, "--schema", declared, *WITH_SCHEMA, "--ledger", path)
     assert result.stdout.splitlines()[0] == FOUND
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    ("by", "told"), [("member", "member = True"), ("joined", "joined >= 2024-03-01")]
+)
+def test_a_schema_reads_flags_and_dates(form, by, told, tmp_path):
+    file, schema, saved = tmp_path / "rows.csv", tmp_path / "schema.toml", tmp_path / "rule.json"
+    schema.write_text(
+        "[member]\nkind = 'flag'\n"
+        "[joined]\nkind = 'date'\nlow = 2024-01-01\nhigh = '2024-05-01'\nevery = 'month'\n"
+    )
+    rows = [(f"2024-0{n % 4 + 1}-1{n % 7}", ["yes", "No", ""][n % 3]) for n in range(2000)]
+    labels = [int(one == "yes" if by == "member" else day >= "2024-03") for day, one in rows]
+    lines = [f"{day},{one},{label}" for (day, one), label in zip(rows, labels, strict=True)]
+    file.write_text("\n".join(["joined,member,card", *lines]) + "\n")
+    if form == "parquet":
+        table = duckdb.sql(f"SELECT * FROM read_csv('{file}', types={{'joined': 'DATE'}})")
+        file = tmp_path / "rows.parquet"
+        table.write_parquet(str(file))
+    result = privmax(file, "--schema", schema, *LABEL, "--epsilon", 5, "--save", saved)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[0] == f"rule       card = 1 if {told}, else 0"
+    applied = privmax(file, "--apply", saved)
+    assert applied.stdout.splitlines() == ["card", *map(str, labels)]

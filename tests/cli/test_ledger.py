@@ -16,7 +16,7 @@ from privmax import Privacy, samples
 from privmax.cli import main
 from privmax.cli.passwords import locate
 from privmax.errors import EngineError, LedgerError
-from privmax.ledger import Ledger, Price, Reservation
+from privmax.ledger import Charge, Ledger, Reservation
 from privmax.ledger.payment import shorten_place
 from privmax.sources.memory import MemorySource
 
@@ -269,7 +269,7 @@ GONE = {
         "--item",
         "i",
     ),
-    "itemsets without a form": ("itemsets", "gone.txt"),
+    "itemsets with a form": ("itemsets", "gone.txt", "--form", "wide"),
 }
 
 
@@ -428,7 +428,8 @@ def test_an_unreachable_ledger_is_named_by_its_host(counts):
         "select", counts, *QUERY, "--ledger", f"postgresql://me:{PASSWORD}@127.0.0.1:1/budget"
     )
     assert "127.0.0.1:1/budget" in run.stderr
-    assert "Is the server running" in run.stderr
+    assert "No server answers at that host and port." in run.stderr
+    assert PASSWORD not in run.stderr
 
 
 def test_a_failure_after_the_draw_is_no_answer_and_stays_so(counts, file, monkeypatch):
@@ -717,7 +718,7 @@ def test_a_request_of_before_places_were_recorded_is_answered(counts, file):
         def before(self, price, what, **given):
             return charge(
                 self,
-                Price(price.privacy, price.ranged, price.neighbors),
+                Charge(price.privacy, price.bounded_range, price.neighbors),
                 _without(what, "data", "columns"),
                 **given,
             )
@@ -749,11 +750,24 @@ def _without(mapping, *names):
         ),
         ("a.csv", None, "HERE/a.csv"),
         ("duckdb://a.db", "t", "duckdb://HERE/a.db t"),
+        ("a.db", "t", "HERE/a.db t"),
     ],
 )
 def test_where_data_is_names_no_password(given, table, recorded, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     assert locate(given, table) == (recorded and recorded.replace("HERE", str(tmp_path)))
+
+
+def test_another_table_of_a_file_is_another_question(file, tmp_path):
+    with duckdb.connect(str(tmp_path / "shop.duckdb")) as shop:
+        for table, item in (("tea", "green"), ("ale", "pale")):
+            shop.execute(f"CREATE TABLE {table} AS SELECT '{item}' AS x, 900 AS n")
+    command = ["select", tmp_path / "shop.duckdb", "--item", "x", "--score", "n", *PRICE]
+    command += ["--ledger", file, "--request", "r1"]
+    assert privmax(*command, "--table", "tea").stdout.startswith("item       green")
+    run = privmax(*command, "--table", "ale")
+    assert (run.exit_code, run.stdout) == (2, "")
+    assert "with a different question (data)" in run.stderr
 
 
 def test_a_place_is_shortened_and_printable():

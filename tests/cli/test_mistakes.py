@@ -15,22 +15,25 @@ from click.testing import CliRunner
 from privmax.cli import main
 from privmax.cli.inputs import check_exists, read_universe
 from privmax.errors import DataError, ParameterError
-from privmax.sources.files import foreign, separator_in
+from privmax.sources.separated import separator_in
+from privmax.sources.text import foreign
 from privmax.universe import read_whole
 
 ROOT = Path(__file__).resolve().parents[2]
-SPEC = importlib.util.spec_from_file_location("stranger", ROOT / "tools/stranger.py")
-stranger = importlib.util.module_from_spec(SPEC)
-sys.modules["stranger"] = stranger  # where dataclasses look for it
-SPEC.loader.exec_module(stranger)
+SPEC = importlib.util.spec_from_file_location(
+    "check_quickstart", ROOT / "tools/check_quickstart.py"
+)
+quickstart = importlib.util.module_from_spec(SPEC)
+sys.modules["check_quickstart"] = quickstart  # where dataclasses look for it
+SPEC.loader.exec_module(quickstart)
 
-MISTAKES = [mistake for part in stranger.PARTS.values() for mistake in part]
-SHELL = stranger.shell(Path(sys.executable).parent)
+MISTAKES = [mistake for part in quickstart.PARTS.values() for mistake in part]
+SHELL = quickstart.shell(Path(sys.executable).parent)
 
 
 def in_process(line, folder):
     """Commands of privmax here, which is quick; what makes their files in a shell."""
-    if not stranger.judged(line):
+    if not quickstart.judged(line):
         return SHELL(line, folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -44,27 +47,29 @@ def in_process(line, folder):
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.title)
 def test_a_mistake_is_named_with_its_remedy_as_the_page_shows(mistake, tmp_path):
     """What needs a folder that root may not write into is run as a process of fewer rights."""
-    answered = stranger.answers(mistake, tmp_path / "here", SHELL if mistake.locked else in_process)
-    assert stranger.faults(mistake, answered) == []
+    answered = quickstart.answers(
+        mistake, tmp_path / "here", SHELL if mistake.locked else in_process
+    )
+    assert quickstart.faults(mistake, answered) == []
     shown = (ROOT / "docs/mistakes.md").read_text(encoding="utf-8")
-    assert stranger.section(mistake, answered) in shown, (
-        "run ./dev python tools/stranger.py --write"
+    assert quickstart.section(mistake, answered) in shown, (
+        "run ./dev python tools/check_quickstart.py --write"
     )
 
 
 def test_the_page_holds_every_mistake_and_no_other():
     """Headings and introduction; the sections are compared above."""
     shown = (ROOT / "docs/mistakes.md").read_text(encoding="utf-8")
-    assert shown.startswith(stranger.INTRODUCTION)
+    assert shown.startswith(quickstart.INTRODUCTION)
     headings = [line for line in shown.splitlines() if line.startswith(("## ", "### "))]
     assert headings == [
         line
-        for part, mistakes in stranger.PARTS.items()
+        for part, mistakes in quickstart.PARTS.items()
         for line in (f"## {part}", *(f"### {mistake.title}" for mistake in mistakes))
     ]
 
 
-ONE = stranger.Mistake(
+ONE = quickstart.Mistake(
     "", ("printf 'a' > b", "privmax select b"), "", (("no such column", "head -n 1"),)
 )
 
@@ -80,12 +85,12 @@ ONE = stranger.Mistake(
 )
 def test_a_bad_answer_is_seen(printed, code, fault):
     answered = [(ONE.lines[0], "", 0), (ONE.lines[1], printed, code)]
-    assert [found.partition(": ")[2] for found in stranger.faults(ONE, answered)] == [fault]
+    assert [found.partition(": ")[2] for found in quickstart.faults(ONE, answered)] == [fault]
 
 
 def test_a_good_answer_has_no_fault():
     assert (
-        stranger.faults(
+        quickstart.faults(
             ONE, [(ONE.lines[0], "", 0), (ONE.lines[1], "no such column: head -n 1", 2)]
         )
         == []
@@ -94,7 +99,7 @@ def test_a_good_answer_has_no_fault():
 
 def test_a_file_that_could_not_be_made_is_seen():
     answered = [(ONE.lines[0], "", 1), (ONE.lines[1], "no such column: head -n 1", 2)]
-    assert stranger.faults(ONE, answered) == [f"{ONE.lines[0]}: exit code 1"]
+    assert quickstart.faults(ONE, answered) == [f"{ONE.lines[0]}: exit code 1"]
 
 
 @pytest.mark.parametrize(
@@ -111,12 +116,15 @@ def test_a_file_that_could_not_be_made_is_seen():
     ],
 )
 def test_an_ellipsis_stands_for_anything(shown, printed, same):
-    assert stranger.agrees(shown, printed) == same
+    assert quickstart.agrees(shown, printed) == same
 
 
 def test_the_commands_of_a_block_and_what_is_shown_below_each():
     text = "$ one \\\n    two\n$ three\nfour\n\nfive\n"
-    assert list(stranger.commands(text)) == [("one  two", []), ("three", ["four", "", "five"])]
+    assert list(quickstart.commands(text)) == [
+        ("one  two", []),
+        ("three", ["four", "", "five"]),
+    ]
 
 
 def test_a_page_that_shows_something_else_is_seen(tmp_path, monkeypatch, capsys):
@@ -126,8 +134,8 @@ def test_a_page_that_shows_something_else_is_seen(tmp_path, monkeypatch, capsys)
     )
     page += "```python\nprint(1)\n```\n```python\nraise SystemExit(1)\n```\n```text\n$ false\n```\n"
     (tmp_path / "page.md").write_text(page, encoding="utf-8")
-    monkeypatch.setattr(stranger, "ROOT", tmp_path)
-    found = stranger.follow("page.md", tmp_path / "folder", SHELL, None)
+    monkeypatch.setattr(quickstart, "ROOT", tmp_path)
+    found = quickstart.follow("page.md", tmp_path / "folder", SHELL, None)
     assert [wrong.splitlines()[0] for wrong in found] == [
         "page.md: echo a: the page shows",
         "page.md: false: exit code 1",

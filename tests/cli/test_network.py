@@ -23,6 +23,7 @@ COMMANDS = [
     SELECT,
     "select searches.parquet --item query --user person --epsilon 1 --delta 1e-6 --report out.html",
     "select searches.jsonl --item query --user person --epsilon 1 --delta 1e-6",
+    "keys sample:searches --item query --user person --epsilon 1 --delta 1e-6 --counts 0.5",
     "itemsets sample:receipts --basket receipt --item article --user member --epsilon 1 "
     "--delta 1e-6",
     "learn sample:members --label card --labels 0,1 --low 0 --high 100 --epsilon 1",

@@ -76,7 +76,10 @@ def test_a_list_with_counts_as_csv():
     line = (*QUERY, *PRICE, "--k", 2, "--ranked", "--counts", 1, "--output", "out.csv")
     released = json.loads(done(*line, "--json"))
     rows = read_csv("out.csv")
-    assert rows[0] == ["rank", "query", "count", "error"]
+    assert rows[0] == ["rank", "query", "count", "error", "relative", "apart", "close"]
+    assert [row[4:] for row in rows[1:]] == [
+        [str(one), str(released["apart"]), "0"] for one in released["relative"]
+    ]
     assert [row[:2] for row in rows[1:]] == [["1", "rain boots"], ["2", "tent"]]
     assert [row[2] for row in rows[1:]] == list(map(str, released["counts"]))
     assert {row[3] for row in rows[1:]} == {str(released["error"])}
@@ -87,12 +90,19 @@ def test_the_same_as_parquet():
     released = json.loads(done(*line, "--json"))
     table = pq.read_table("out.PARQUET")
     assert table.to_pylist() == [
-        {"rank": rank, "query": item, "count": count, "error": released["error"]}
-        for rank, (item, count) in enumerate(
-            zip(released["items"], released["counts"], strict=True), 1
-        )
+        {
+            "rank": rank,
+            "query": item,
+            "count": released["counts"][rank - 1],
+            "error": released["error"],
+            "relative": released["relative"][rank - 1],
+            "apart": released["apart"],
+            "close": int(released["close"][rank - 1]),
+        }
+        for rank, item in enumerate(released["items"], 1)
     ]
-    assert [str(field.type) for field in table.schema] == ["int64", "string", "double", "double"]
+    types = ["int64", "string", *["double"] * 4, "int64"]
+    assert [str(field.type) for field in table.schema] == types
 
 
 def test_json_is_what_json_prints():

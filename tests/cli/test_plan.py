@@ -107,7 +107,7 @@ def test_a_single_winner_is_told_as_before():
 
 def test_an_order_costs_more():
     order = json.loads(planned(*LIST, "--ranked", "--json").stdout)
-    assert {row["mechanism"] for row in order["rows"] if row["chosen"]} == {"SharpMargin"}
+    assert {row["mechanism"] for row in order["rows"] if row["chosen"]} == {"RankedMargin"}
     assert {row.get("releases") for row in order["rows"]} == {"order", None}
 
 

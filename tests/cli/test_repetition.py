@@ -53,6 +53,7 @@ def test_all_commands_are_seen():
     assert {
         "",
         "select",
+        "keys",
         "itemsets",
         "learn",
         "plan",

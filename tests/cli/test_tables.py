@@ -183,10 +183,10 @@ def test_open_is_open_though_a_file_is_called_so(parquet, tmp_path, monkeypatch)
     [
         (
             b"rain boots\ntent, large\n",
-            "--universe: line 2 of the file has 2 values, a label has 1",
+            "--universe: Line 2 has 2 values, a label has 1",
         ),
-        (b"rain boots\n\xff\n", "--universe: the file is not readable as CSV in UTF-8"),
-        (b'rain boots\n"tent', "--universe: the file is not readable as CSV in UTF-8"),
+        (b"rain boots\n\xff\n", "--universe: Line 2 is not UTF-8 text"),
+        (b'rain boots\n"tent', "--universe: Line 2 is not CSV: a quote is not closed"),
         (b"rain boots\nrain boots\n", "a label occurs in it more than once"),
         (b"rain boots\n", "A label with a score is not in the declared universe"),
         (b"", "--universe 0:"),
@@ -424,8 +424,8 @@ def test_standard_input_holds_no_database():
             "The database cannot be opened",
         ),
         (
-            (f"oracel://me:{PASSWORD}@127.0.0.1/shop", "--table", "searches"),
-            "Did you mean 'oracle'?",
+            (f"postgers://me:{PASSWORD}@127.0.0.1/shop", "--table", "searches"),
+            "Did you mean 'postgres'?",
         ),
         ((f"postgres://me:{PASSWORD}@127.0.0.1:1/shop",), "the data is a database"),
         (
@@ -466,7 +466,7 @@ def test_a_missing_table_is_named(databases, table):
     assert run.exit_code == 2
     assert "the database has no such table" in run.stderr
     assert table in run.stderr
-    assert "There are 'searches'" in run.stderr
+    assert "There are 'logs.searches', 'searches'" in run.stderr
 
 
 def test_an_empty_file_releases_nothing(tmp_path, searches):

@@ -64,13 +64,14 @@ RUN_BY = {
         FRESH,
         "tests/docs/test_pages.py::test_the_readme_shows_no_command_that_is_not_run",
     ],
+    ("README.md", "text keys"): [FRESH],
     ("docs/command-line.md", "text"): [FRESH],
     ("docs/json.md", "json"): [FRESH],
     ("docs/architecture.md", "text map"): [MAP],
     ("docs/architecture.md", "text path"): [PATH],
     ("docs/mistakes.md", "console"): [MISTAKES],
     ("docs/inputs.md", "console"): [
-        "tests/cli/test_inputs.py::test_the_command_of_the_page_releases_something"
+        "tests/cli/test_inputs.py::test_the_commands_of_the_page_check_and_release_something"
     ],
     ("docs/inputs.md", "text grammar"): [
         "tests/unit/test_conditions.py::test_the_page_shows_the_grammar"
@@ -131,8 +132,11 @@ RUN_BY = {
     ("docs/howto/team.md", "sql owner"): [TEAM],
     ("docs/explore.md", "console"): [EXPLORE],
     ("docs/explore.md", "console explore"): [EXPLORE],
+    ("docs/explore.md", "console socket"): [EXPLORE],
     ("docs/explore.md", "toml data.toml"): [EXPLORE],
     ("docs/paper.md", "sh"): [BENCHMARKS],
+    ("docs/paper-map.md", "python map"): [FRESH],
+    ("docs/paper-map.md", "text printed"): [FRESH],
     ("docs/additive-results.md", "sh"): [BENCHMARKS],
     ("docs/learning-results.md", "sh"): [BENCHMARKS],
     ("docs/markers-results.md", "sh"): [BENCHMARKS],

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from math import ceil, exp
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from privmax import NestedMargin, Privacy
-from privmax.ledger import Ledger, Price
+from privmax import NestedMargin, Privacy, samples, select
+from privmax.cli import main
+from privmax.errors import ParameterError, PrivacyWarning
+from privmax.ledger import Charge, Ledger
+from privmax.privacy import DELTA_ADVICE, WEAK
+from privmax.warnings import reset_once
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs/epsilon.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs/epsilon.md").read_text(encoding="utf-8")
+NAMING_DELTA = ("epsilon", "faq", "glossary", "howto/lawyer", "itemsets", "tutorial")
 NIGHTS, DELTA, BUDGET = 365, "1e-9", Privacy(1000, "2e-6")
 
 
 def spent(rule, epsilon, folder):
     """What a year of nights costs."""
-    price = Price(Privacy(epsilon, DELTA), unit="user")
+    price = Charge(Privacy(epsilon, DELTA), unit="user")
     with Ledger.create(folder / f"{rule}.db", budget=BUDGET, rule=rule) as ledger:
         with ledger.batch() as batch:
             for night in range(NIGHTS):
@@ -74,3 +82,78 @@ def test_every_source_is_listed_and_cited():
         for cells in re.findall(r"^\| \w.* \| .* \| .* \| \d(?= \|$)", PAGE, re.MULTILINE)
     ]
     assert listed == [*cited, "7"]
+
+
+# One answer to the question which δ
+
+
+def squeezed(path):
+    """A page without its line breaks."""
+    return " ".join((ROOT / path).read_text(encoding="utf-8").split())
+
+
+def test_the_rule_for_delta_is_a_hundredth_of_a_person():
+    rows = re.findall(r"^\| ([\d,]+) \| (1e-\d+) \|$", PAGE, re.MULTILINE)
+    assert len(rows) == 4
+    for people, delta in rows:
+        assert int(people.replace(",", "")) * Fraction(delta) == Fraction(1, 100)
+    shown = re.search(r"^\| \| δ = (.*) \|$", PAGE, re.MULTILINE)[1].split(" | ")
+    assert [delta for _, delta in rows] == shown  # what each costs is in the other table
+    assert {"10,000": "1e-6", "1,000,000": "1e-8"}.items() <= dict(rows).items()
+
+
+@pytest.mark.parametrize("page", ["README.md", *(f"docs/{name}.md" for name in NAMING_DELTA)])
+def test_pages_that_name_a_delta_name_the_same_ones(page):
+    text = squeezed(page)
+    assert DELTA_ADVICE in text
+    assert "epsilon.md#which-delta-to-take" in text or page == "docs/epsilon.md"
+
+
+def test_errors_and_warnings_name_the_same_deltas():
+    with pytest.raises(ParameterError, match=DELTA_ADVICE):
+        select({"a": 9, "b": 1}, epsilon=1)
+    with reset_once(), pytest.warns(PrivacyWarning, match=DELTA_ADVICE):
+        select({"a": 9, "b": 1}, epsilon=1, delta="0.01")
+
+
+@pytest.mark.parametrize("command", ["select", "itemsets", "plan", "compare"])
+def test_the_help_of_commands_names_the_same_deltas(command):
+    shown = CliRunner().invoke(main, [command, "--help"], terminal_width=100).output
+    assert DELTA_ADVICE in " ".join(shown.split())
+
+
+def test_included_data_sets_have_few_enough_people_for_their_delta():
+    """Examples take 1e-6: none of the data sets has more than ten thousand people."""
+    for name in samples.NAMES:
+        [first, *rows] = samples.path(name).read_text(encoding="utf-8").splitlines()
+        names = first.split(",")
+        person = next((names.index(one) for one in ("member", "person") if one in names), None)
+        people = rows if person is None else {row.split(",")[person] for row in rows}
+        assert 0 < len(people) <= 10_000
+
+
+def test_the_page_of_warnings_names_the_bounds_that_warn():
+    bounds = f"ε above {WEAK.epsilon}, or δ above {float(WEAK.delta)}"
+    assert bounds in squeezed("docs/howto/unit.md")
+
+
+# A budget for the year
+
+
+def test_the_budget_of_the_nightly_job_lasts_for_its_year(tmp_path):
+    page = (ROOT / "docs/howto/nightly.md").read_text(encoding="utf-8")
+    [made] = re.findall(r"^\$ privmax budget create (.*)$", page, re.MULTILINE)
+    [night] = re.findall(r"--epsilon (\S+) --delta (\S+) \\$", page, re.MULTILINE)
+    made = dict(zip(*[iter(made.split()[1:])] * 2, strict=True))
+    budget = Privacy(made["--epsilon"], made["--delta"])
+    price = Charge(Privacy(*night), unit="user")
+    with Ledger.create(
+        tmp_path / "year.db", budget=budget, rule=made.get("--rule", "basic")
+    ) as ledger:
+        with ledger.batch() as batch:
+            for number in range(NIGHTS):
+                batch.charge(price, {"command": "select"}, request=str(number))
+        spent = round(float(ledger.spent.epsilon), 2)
+    lead = NestedMargin(epsilon=night[0], delta=night[1]).lead(candidates=None)
+    assert f"{NIGHTS} nights cost ε = {spent}" in squeezed("docs/howto/nightly.md")
+    assert f"lead by {lead} people" in squeezed("docs/howto/nightly.md")

@@ -44,7 +44,7 @@ def found(page: Path) -> list[tuple[str, str]]:
 
 def test_most_proofs_have_formulas() -> None:
     counted = {page.stem: len(found(page)) for page in PROOFS}
-    assert {name for name, number in counted.items() if number < 5} == {"keys"}
+    assert not {name for name, number in counted.items() if number < 5}
     assert sum(counted.values()) > 3000
 
 

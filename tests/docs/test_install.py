@@ -20,15 +20,17 @@ PAGE = (ROOT / "docs/install.md").read_text(encoding="utf-8")
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
     "optional-dependencies"
 ]
-SPEC = importlib.util.spec_from_file_location("stranger", ROOT / "tools/stranger.py")
-stranger = importlib.util.module_from_spec(SPEC)
-sys.modules["stranger"] = stranger  # where dataclasses look for it
-SPEC.loader.exec_module(stranger)
+SPEC = importlib.util.spec_from_file_location(
+    "check_quickstart", ROOT / "tools/check_quickstart.py"
+)
+quickstart = importlib.util.module_from_spec(SPEC)
+sys.modules["check_quickstart"] = quickstart  # where dataclasses look for it
+SPEC.loader.exec_module(quickstart)
 
 COMMANDS = [
     command
     for text in re.findall(r"^```console install\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    for command, _ in stranger.commands(text)
+    for command, _ in quickstart.commands(text)
 ]
 
 
@@ -51,7 +53,7 @@ def test_the_page_asks_for_the_python_that_is_needed():
 
 
 def test_only_the_commands_that_are_tested_are_shown():
-    """The environment and its third line are what tools/stranger.py makes; the others run below."""
+    """tools/check_quickstart.py makes the environment and its third line; the others run below."""
     assert COMMANDS == [
         "python3 -m venv .venv",
         ". .venv/bin/activate",

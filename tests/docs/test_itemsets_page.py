@@ -93,7 +93,6 @@ def test_the_page_names_the_cells_where_sets_are_worse():
     assert better("priv-basis") == {("groceries", "0.1"), ("mushroom", "0.1"), ("bms1", "0.1")}
     assert better("exponential") == {
         ("groceries", "0.25"),
-        ("groceries", "0.5"),
         ("mushroom", "0.1"),
         ("T10I4D100K", "0.1"),
     }
@@ -118,7 +117,7 @@ def test_the_page_counts_where_published_methods_have_a_higher_f1():
         assert sets >= sharp - 0.005
         ahead |= {place} if best > sets else set()
         both |= {place} if best > max(sets, exponential) else set()
-    assert len(ahead) == 4
+    assert len(ahead) == 3
     assert both == {
         ("groceries", "any", 100, "0.1"),
         ("bms1", "pairs", 50, "0.1"),

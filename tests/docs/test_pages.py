@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,20 +31,22 @@ from privmax import (
     crossover,
 )
 from privmax.cli import main
+from privmax.mechanisms.registry import MECHANISMS
 from privmax.planning.theory import least_lead
 from privmax.privacy import REPLACE
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tools"))
 
-import stranger  # noqa: E402  # the tools are scripts, not a package
+import check_quickstart as quickstart  # noqa: E402
+import mechanisms  # noqa: E402  # the tools are scripts, not a package
 
 PAGES = [
     ROOT / name
     for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "tests/README.md")
 ]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))
-WALKED = [ROOT / name for name in stranger.WALKED]  # test_walks.py follows them
+WALKED = [ROOT / name for name in quickstart.WALKED]  # test_walks.py follows them
 HOWTOS = [page for page in sorted((ROOT / "docs/howto").glob("*.md")) if page not in WALKED]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -134,6 +137,29 @@ def test_generated_pages_are_fresh():
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("path", mechanisms.PARTS)
+def test_what_follows_from_the_registry_is_fresh(path):
+    """The public names, the navigation of the site, and lists on pages."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    assert text == mechanisms.fill(path), "./dev python tools/pages.py"
+
+
+@pytest.mark.parametrize("path", mechanisms.PARTS)
+def test_a_new_mechanism_is_written_wherever_mechanisms_are_listed(path, monkeypatch):
+    entry = replace(MECHANISMS["exponential"], name="Toy", home="toy", companions=(), title="Toy")
+    monkeypatch.setitem(MECHANISMS, "toy", entry)
+    text = (ROOT / path).read_text(encoding="utf-8")
+    new = set(mechanisms.fill(path).splitlines()) - set(text.splitlines())
+    assert new
+    assert all("toy" in line.lower() for line in new)
+
+
+def test_a_file_without_the_part_that_is_to_be_written_is_refused(monkeypatch):
+    monkeypatch.setitem(mechanisms.PARTS, "mkdocs.yml", [("- Elsewhere:\n", "x", str)])
+    with pytest.raises(ValueError, match=r"mkdocs\.yml has 0 parts"):
+        mechanisms.fill("mkdocs.yml")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -147,3 +148,63 @@ def test_the_page_says_what_spent_shows():
         "gap-test",
     ):
         assert share[name, ALL] == "1.00"
+
+
+MAP = (ROOT / "docs/paper-map.md").read_text(encoding="utf-8")
+NAMED = json.loads((ROOT / "benchmarks/results/paper-named.json").read_text(encoding="utf-8"))
+
+
+def percent(part, contender, **where):
+    rows = [row for row in NAMED[part] if row["contender"] == contender]
+    (row,) = [row for row in rows if all(row[key] == value for key, value in where.items())]
+    return row["percent"]
+
+
+def test_the_map_says_where_ours_loses():
+    """Each number of the paragraph is computed from the stored results."""
+
+    def tree(score, epsilon):
+        return percent("trees", score, epsilon=epsilon)
+
+    ours, additive = "ours: whole tree", "ours: additive model"
+    gini, gain = "tree, Gini", "tree, information gain"
+    ahead = {
+        name: [at for at in ("0.1", "0.5", "1") if tree(name, at) > tree(ours, at)]
+        for name in (gini, gain)
+    }
+    assert ahead[gini] == ["0.5", "1"]
+    for epsilon in ahead[gini]:
+        assert tree(additive, epsilon) > max(tree(gini, epsilon), tree(gain, epsilon))
+    few = min(row["n"] for row in NAMED["points"])
+    found = {row["contender"]: row["percent"] for row in NAMED["points"] if row["n"] == few}
+    hashed = found.pop("hashed points, pure")
+    assert hashed < 5 < 40 < min(found.values())
+    fewer, none = [], []
+    for n in sorted({row["n"] for row in NAMED["thresholds"]}):
+        recursion = percent("thresholds", "thresholds with δ (BNS)", n=n)
+        drawn = percent("thresholds", "ours: one draw, pure", n=n)
+        assert drawn < recursion or drawn == recursion == 0
+        (fewer if drawn < recursion else none).append(n)
+    words = " ".join(MAP.split())
+    for sentence in (
+        f"Gini scores is ahead of the whole tree from ε = {ahead[gini][0]} on, by information gain "
+        f"at {' and '.join(ahead[gain])} (the additive",
+        f"with {few} rows only the hashed points find anything",
+        f"every size up to {fewer[-1]:,} rows, and both have none at {none[0]:,}.",
+    ):
+        assert sentence in words
+
+
+def test_no_row_of_the_map_is_without_a_link_and_what_coq_checks_is_there():
+    rows = re.findall(r"^\| (.+?) \| (.+?) \| (.+?) \| (.*?) ?\|$", MAP, re.MULTILINE)[1:]
+    rows = [row for row in rows if not row[0].startswith("---")]
+    table = [row for row in rows if "proofs/" in row[2]]
+    assert len(table) >= 26
+    formal = "\n".join(
+        path.read_text(encoding="utf-8") for path in sorted((ROOT / "formal").rglob("*.v"))
+    )
+    for item, here, proof, theorems in table:
+        assert "](" in here, item
+        assert "](" in proof, item
+        for theorem in re.findall(r"`(\w+)`", theorems):
+            assert re.search(rf"^(Theorem|Lemma|Definition) {theorem}\b", formal, re.MULTILINE)

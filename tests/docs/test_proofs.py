@@ -4,6 +4,7 @@ again.
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -15,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 import proofs  # noqa: E402  # the tools are scripts, not a package
+from scopes import number_locals  # noqa: E402
 
 assert proofs.pages()
 
@@ -44,7 +46,7 @@ def test_every_file_of_a_mechanism_names_a_page_that_covers_it():
     files = [
         path
         for path in (ROOT / "src/privmax/mechanisms").glob("*.py")
-        if path.stem not in ("__init__", "contract", "registry")
+        if path.stem not in ("__init__", "contract", "entries", "registry")
     ]
     assert files
     for path in files:
@@ -53,6 +55,14 @@ def test_every_file_of_a_mechanism_names_a_page_that_covers_it():
         assert named, f"{path.name} names no proof page"
         assert set(named) <= covered.keys()
         assert any(name.startswith(module) for page in named for name in covered[page])
+
+
+def test_a_row_that_was_never_read_is_stale_whatever_it_says(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("| `privmax.learning.rows.copy_all` | `0` |\n", encoding="utf-8")
+    assert proofs.stale(page) == ["privmax.learning.rows.copy_all"]
+    proofs.accept(page)
+    assert proofs.stale(page) == []
 
 
 def test_a_fingerprint_sees_code_and_not_words(tmp_path, monkeypatch):
@@ -134,9 +144,66 @@ def test_rows_follow_an_identifier_that_is_said_to_be_renamed(project):
     assert proofs.stale(proofs.PAGES / "thing.md") == []
 
 
+LOCALS = """
+def outer(rows, /, *, floor=0):
+    import math
+    total = 0
+
+    def add(row):
+        nonlocal total
+        total += row
+
+    for row in rows:
+        add(row)
+    return [math.floor(row) for row in rows if (last := row) > floor], lambda row: row + total, last
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "same"),
+    [
+        ("row in rows", "row in rows", True),
+        ("rows", "records", True),
+        ("total", "spent", True),
+        ("last", "final", True),
+        ("floor=0", "floor=1", False),
+        ("row) for row", "rows) for row", False),
+        ("lambda row: row", "lambda one: one", True),
+        ("lambda row: row", "lambda one: rows", False),
+        ("        total += row", "        total += total", False),
+        ("        nonlocal total\n", "", False),
+        ("math", "cmath", False),
+        ("math.floor", "math.ceil", False),
+    ],
+)
+def test_the_numbered_tree_depends_on_names_of_others_only(before, after, same):
+    """Own variables may be renamed, each everywhere; any other change of the code shows."""
+    assert before in LOCALS
+    first, second = (
+        ast.dump(number_locals(ast.parse(code))) for code in (LOCALS, LOCALS.replace(before, after))
+    )
+    assert (first == second) is same
+
+
+def test_the_variables_of_two_scopes_are_not_exchanged():
+    code = "def f(a):\n  b = a\n  def g():\n    nonlocal {}\n    {} = 0\n  return a, b, g"
+    first, second = (ast.dump(number_locals(ast.parse(code.format(x, x)))) for x in "ab")
+    assert first != second
+
+
+def test_rows_follow_code_whose_variables_were_renamed_in_different_ways(project):
+    code = CODE.replace("return thing", "return item").replace("held(thing)", "held(item)")
+    write(project, old=code.replace("self.draw(coin) for coin in", "self.draw(bit) for bit in"))
+    assert proofs.main(["move", "privmax.old", "privmax.old"]) == 1
+    assert proofs.main(["move", "privmax.old", "privmax.old", "--locals"]) == 0
+    assert proofs.stale(proofs.PAGES / "thing.md") == []
+
+
 @pytest.mark.parametrize(
     ("code", "options"),
     [
+        (CODE.replace("return thing", "return [thing]"), ["--locals"]),
+        (CODE.replace("return thing", "return coins"), ["--locals"]),
         (CODE.replace("return thing", "return [thing]"), []),
         (CODE.replace("held", "hold"), []),
         (CODE.replace("coin", "bit"), ["--rename", "coins=bits"]),
@@ -144,7 +211,16 @@ def test_rows_follow_an_identifier_that_is_said_to_be_renamed(project):
         (CODE.replace("coin", "self"), ["--rename", "coin=self", "--rename", "coins=selfs"]),
         (CODE.replace("coins", "coin"), ["--rename", "coins=coin"]),
     ],
-    ids=["code", "own name", "identifier", "text", "collision", "merge"],
+    ids=[
+        "locals",
+        "other variable",
+        "code",
+        "own name",
+        "identifier",
+        "text",
+        "collision",
+        "merge",
+    ],
 )
 def test_rows_do_not_follow_code_that_changed(project, capsys, code, options):
     before = rows()

@@ -40,7 +40,9 @@ def test_every_page_docstring_and_message_is_plain(checks):
     ],
 )
 def test_a_bad_sentence_is_found_on_a_page_and_in_code(tmp_path, checks, sentence):
-    page, code = tmp_path / "page.md", tmp_path / "code.py"
+    page, code, template = (tmp_path / name for name in ("page.md", "code.py", "page.html"))
+    template.write_text(f"{{# price #}}\n<p>{{{{ price }}}} {sentence}</p>\n", encoding="utf-8")
+    assert [fault.line for fault in prose.faults(template, checks)] == [2]
     page.write_text(f"# Title\n\n{sentence}\n", encoding="utf-8")
     code.write_text(f'def f():\n    """{sentence}"""\n', encoding="utf-8")
     assert [fault.line for fault in prose.faults(page, checks)] == [3]
@@ -65,3 +67,4 @@ def test_a_bad_sentence_fails_the_command(tmp_path, capsys):
 def test_something_is_checked():
     names = {file.name for file in prose.files()}
     assert {"README.md", "CHANGELOG.md", "tutorial.md", "options.py", "errors.py"} <= names
+    assert {"release.html", "history.html"} <= names

@@ -17,9 +17,14 @@ from pathlib import Path
 
 import pytest
 import yaml
+from click.testing import CliRunner
 from markdown import markdown
 
 import privmax
+from privmax.cli import main
+from privmax.cli.exits import MEANINGS, Exit
+from privmax.cli.pages import folder as pages_folder
+from privmax.cli.pages import topics
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tools"))
@@ -100,22 +105,29 @@ def source(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def built(source, tmp_path_factory):
-    """The metadata by what it was read from: of a wheel made here, of the source distribution, and
-    of a wheel made from that.
-    """
-    out = tmp_path_factory.mktemp("built")
-    build(ROOT, "wheel", out / "here")
+def unpacked(source, tmp_path_factory):
+    """The folder of the source distribution."""
+    out = tmp_path_factory.mktemp("unpacked")
     with tarfile.open(source) as archive:
         archive.extractall(out, filter="data")
-    folder = out / source.name.removesuffix(".tar.gz")
-    build(folder, "wheel", out / "there")
+    return out / source.name.removesuffix(".tar.gz")
+
+
+@pytest.fixture(scope="module")
+def wheels(unpacked, tmp_path_factory):
+    """A wheel made here, and one made from the source distribution."""
+    out = tmp_path_factory.mktemp("wheels")
+    build(ROOT, "wheel", out / "here")
+    build(unpacked, "wheel", out / "there")
     [here], [there] = (out / "here").glob("*.whl"), (out / "there").glob("*.whl")
-    return {
-        "wheel": metadata(here),
-        "source": message_from_bytes((folder / "PKG-INFO").read_bytes()),
-        "wheel of source": metadata(there),
-    }
+    return {"wheel": here, "wheel of source": there}
+
+
+@pytest.fixture(scope="module")
+def built(unpacked, wheels):
+    """The metadata by what it was read from."""
+    of_source = {"source": message_from_bytes((unpacked / "PKG-INFO").read_bytes())}
+    return of_source | {of: metadata(wheel) for of, wheel in wheels.items()}
 
 
 BUILDS = pytest.mark.parametrize("of", ["wheel", "source", "wheel of source"])
@@ -130,6 +142,29 @@ def test_the_package_has_the_version_that_it_says(built, of):
 
 def description(message):
     return message.get_payload(decode=True).decode()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("of", ["wheel", "wheel of source"])
+def test_a_wheel_prints_the_pages_of_the_documentation(wheels, of, tmp_path):
+    with zipfile.ZipFile(wheels[of]) as archive:
+        archive.extractall(tmp_path)
+    pages = {path.relative_to(pages_folder()) for path in topics().values()}
+    assert pages
+    for page in pages:
+        copied = (tmp_path / "privmax" / "pages" / page).read_bytes()
+        assert copied == (pages_folder() / page).read_bytes()
+    for arguments in (["help"], ["help", "inputs"], ["help", "proofs/exponential"]):
+        run = subprocess.run(
+            [sys.executable, "-m", "privmax", *arguments],
+            cwd=tmp_path,  # which -m puts first on the path
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert (run.returncode, run.stderr) == (0, "")
+        assert run.stdout == CliRunner().invoke(main, arguments, prog_name="privmax").stdout
 
 
 class Asked(HTMLParser):
@@ -236,14 +271,41 @@ def test_the_citation_is_complete():
     assert cited in " ".join(text_of("docs/paper.md").split())
 
 
-def codes(page):
-    """The exit codes in the table of a page."""
-    rows = re.search(r"^## Exit codes\n(.*?)(?=^## |\Z)", text_of(page), re.MULTILINE | re.DOTALL)
-    return re.findall(r"^\| (\d+) \|", rows[1], re.MULTILINE)
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+CODES = ROOT / "docs" / "command-line.md"
+ROW = re.compile(r"^\| (\d+) \| (.+?) \| (.+?) \|$", re.MULTILINE)
+HEAD = re.compile(r"^\|[^|]*\b(?:exit|status|code)\b[^|]*\|.*\n\|-", re.MULTILINE | re.IGNORECASE)
+SAID = re.compile(r"\bexit(?:s|ed)?(?: (?:code|status))?(?: is| with|:)? (\d+)\b", re.IGNORECASE)
 
 
-def test_the_exit_codes_that_stay_are_all_there_are():
-    assert codes("docs/stability.md") == codes("docs/ledger.md") == ["0", "1", "2", "3", "130"]
+def test_the_exit_codes_stand_on_one_page_as_the_code_has_them():
+    rows = {int(code): (meaning, then) for code, meaning, then in ROW.findall(text_of(CODES))}
+    assert rows == {int(code): told for code, told in MEANINGS.items()}
+    assert set(MEANINGS) == set(Exit)
+    assert [page.name for page in PAGES if HEAD.search(text_of(page))] == [CODES.name]
+
+
+def test_a_second_table_of_exit_codes_would_be_found():
+    assert HEAD.search("| exit code | meaning |\n|---|---|")
+    assert HEAD.search("| status | means | a scheduler should |\n|---|---|---|")
+    assert not HEAD.search("| what | limit | constant |\n|---|---|---|")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_a_page_names_only_exit_codes_that_there_are(page):
+    assert {int(code) for code in SAID.findall(text_of(page))} <= set(MEANINGS)
+
+
+def test_an_unknown_exit_code_would_be_found():
+    assert SAID.findall("Exit 5, exit code 6, the exit code is 7, exits with 8; exit status 9") == [
+        *("5", "6", "7", "8", "9")
+    ]
+
+
+def test_help_lists_the_same_codes():
+    told = CliRunner().invoke(main, ["--help"], terminal_width=120).stdout
+    for code, (meaning, _) in MEANINGS.items():
+        assert re.search(rf"^  {code:d} +{re.escape(meaning)}$", told, re.MULTILINE)
 
 
 def test_public_packages_list_their_names():

@@ -17,10 +17,12 @@ import pytest
 from privmax import samples
 
 ROOT = Path(__file__).resolve().parents[2]
-SPEC = importlib.util.spec_from_file_location("stranger", ROOT / "tools/stranger.py")
-stranger = importlib.util.module_from_spec(SPEC)
-sys.modules["stranger"] = stranger  # where dataclasses look for it
-SPEC.loader.exec_module(stranger)
+SPEC = importlib.util.spec_from_file_location(
+    "check_quickstart", ROOT / "tools/check_quickstart.py"
+)
+quickstart = importlib.util.module_from_spec(SPEC)
+sys.modules["check_quickstart"] = quickstart  # where dataclasses look for it
+SPEC.loader.exec_module(quickstart)
 
 PAGE = (ROOT / "docs/side-by-side.md").read_text(encoding="utf-8")
 PEERS = {
@@ -31,7 +33,7 @@ PEERS = {
 """Where a peer is: the variable that names its Python, its environment here, its module."""
 
 BLOCKS = re.findall(r"^```python (\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-FILES = [(file, text) for _, file, text in stranger.BLOCK.findall(PAGE) if file]
+FILES = [(file, text) for _, file, text in quickstart.BLOCK.findall(PAGE) if file]
 TASKS = PAGE.count("\n## ") - 1  # the last section is a summary
 LIMIT = 900
 """Seconds that all blocks of a peer may take; Spark starts slowly on a busy machine."""
@@ -72,7 +74,8 @@ def test_the_blocks_of_a_peer_run(peer, tmp_path):
         shutil.copy(samples.path(name), tmp_path / f"{name}.csv")
     for file, text in FILES:
         (tmp_path / file).write_text(text, encoding="utf-8")
-    settings = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    others = ("PYTHON", "PYSPARK", "SPARK")  # a Spark of ours is another than that of a peer
+    settings = {name: value for name, value in os.environ.items() if not name.startswith(others)}
     settings |= {"PYTHONPATH": str(tmp_path), "PYSPARK_PYTHON": python}
     done = subprocess.run(
         [python, "-c", program(peer)],

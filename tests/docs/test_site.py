@@ -116,6 +116,7 @@ def test_the_table_of_mechanisms_is_complete():
     without = {
         "__init__",
         "contract",
+        "entries",
         "registry",
         "weights",
         "guards",

@@ -1,5 +1,5 @@
-"""The pages for newcomers, followed from top to bottom as tools/stranger.py does, in a folder of
-their own.
+"""The pages for newcomers, followed from top to bottom as tools/check_quickstart.py does, in a
+folder of their own.
 """
 
 from __future__ import annotations
@@ -12,21 +12,23 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SPEC = importlib.util.spec_from_file_location("stranger", ROOT / "tools/stranger.py")
-stranger = importlib.util.module_from_spec(SPEC)
-sys.modules["stranger"] = stranger  # where dataclasses look for it
-SPEC.loader.exec_module(stranger)
+SPEC = importlib.util.spec_from_file_location(
+    "check_quickstart", ROOT / "tools/check_quickstart.py"
+)
+quickstart = importlib.util.module_from_spec(SPEC)
+sys.modules["check_quickstart"] = quickstart  # where dataclasses look for it
+SPEC.loader.exec_module(quickstart)
 
-SHELL = stranger.shell(Path(sys.executable).parent)
+SHELL = quickstart.shell(Path(sys.executable).parent)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", stranger.WALKED)
+@pytest.mark.parametrize("page", quickstart.WALKED)
 def test_a_page_works_from_top_to_bottom(page, tmp_path):
-    assert stranger.follow(page, tmp_path / "folder", SHELL, None) == []
+    assert quickstart.follow(page, tmp_path / "folder", SHELL, None) == []
 
 
-@pytest.mark.parametrize("page", stranger.WALKED)
+@pytest.mark.parametrize("page", quickstart.WALKED)
 def test_a_page_is_found_by_who_looks_for_it(page):
     """From the list of pages and from the menu of the site."""
     name = page.removeprefix("docs/")

@@ -33,10 +33,33 @@ from psycopg.conninfo import conninfo_to_dict
 from pyspark.sql import SparkSession
 
 HERE = Path(__file__).parent
+sys.path.append(str(HERE.parent / "ledger"))  # what reads ledgers is the same there
 
-ENGINES = ("duckdb", "polars", "sqlite", "postgres", "postgres-icu", "mariadb", "spark")
-"""postgres orders strings by their bytes, postgres-icu by the rules of Unicode, where "a" comes
-before "B". Tests may name "mariadb" as well."""
+Opening = Callable[[pytest.FixtureRequest, Path], BaseBackend]
+"""Makes a connection, with the fixtures of a test and a folder of its own."""
+
+
+def _connect_to(server: str) -> Opening:
+    """Connect to the server whose URL a fixture has."""
+    return lambda request, folder: ibis.connect(request.getfixturevalue(server))
+
+
+SUITE: dict[str, tuple[str, Opening]] = {
+    "duckdb": ("duckdb", lambda request, folder: ibis.duckdb.connect()),
+    "polars": ("polars", lambda request, folder: ibis.polars.connect()),
+    "sqlite": ("sqlite", lambda request, folder: ibis.sqlite.connect(folder / "engine.sqlite")),
+    "postgres": ("postgres", _connect_to("postgres")),
+    "postgres-icu": ("postgres", _connect_to("postgres_icu")),
+    "mariadb": ("mysql", _connect_to("mariadb")),
+    # its views and settings are the test's own, the engine is not
+    "spark": (
+        "pyspark",
+        lambda request, folder: ibis.pyspark.connect(request.getfixturevalue("spark").newSession()),
+    ),
+}
+"""The engines that tests ask: what Ibis calls each, and how it is opened. postgres orders strings
+by their bytes, postgres-icu by the rules of Unicode, where "a" comes before "B".
+"""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -57,7 +80,13 @@ class Load(Protocol):
     ) -> ibis.Table: ...
 
 
-@pytest.fixture(scope="session", params=ENGINES)
+@pytest.fixture(scope="session")
+def suite() -> dict[str, str]:
+    """What Ibis calls each engine that is tested."""
+    return {engine: name for engine, (name, _) in SUITE.items()}
+
+
+@pytest.fixture(scope="session", params=SUITE)
 def engine(request: pytest.FixtureRequest) -> str:
     """The name of an engine. Of session scope, so that pytest runs the tests of one engine after
     each other.
@@ -71,28 +100,12 @@ def connection(
     engine: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> Iterator[BaseBackend]:
     """A connection of the test's own."""
-    match engine:
-        case "duckdb":
-            backend = ibis.duckdb.connect()
-        case "polars":
-            backend = ibis.polars.connect()
-        case "sqlite":
-            backend = ibis.sqlite.connect(tmp_path / "engine.sqlite")
-        case "postgres":
-            backend = ibis.connect(request.getfixturevalue("postgres"))
-        case "postgres-icu":
-            backend = ibis.connect(request.getfixturevalue("postgres_icu"))
-        case "mariadb":
-            backend = ibis.connect(request.getfixturevalue("mariadb"))
-        case "spark":
-            # Its views and settings are its own, the engine is not: disconnecting would stop it for
-            # every test.
-            yield ibis.pyspark.connect(request.getfixturevalue("spark").newSession())
-            return
-        case _:
-            raise ValueError(f"no engine {engine!r}: choose from {', '.join(ENGINES)}, mariadb")
+    name, opening = SUITE[engine]
+    backend = opening(request, tmp_path)
+    assert backend.name == name
     yield backend
-    backend.disconnect()
+    if name != "pyspark":  # disconnecting would stop it for every test
+        backend.disconnect()
 
 
 @pytest.fixture
@@ -153,6 +166,48 @@ def _drop(connection: BaseBackend, name: str) -> None:
         connection._session.catalog.dropTempView(name)
     else:
         connection.drop_table(name, force=True)
+
+
+@pytest.fixture
+def left_behind(connection: BaseBackend) -> Callable[..., list[str]]:
+    """Lists the tables and views that a connection has, temporary ones too, beside those whose
+    names begin as `given`: those of `load`, unless told otherwise.
+    """
+
+    def left_behind(
+        given: tuple[str, ...] = ("ibis_privmax_test", "ibis_pyarrow_memtable"),
+    ) -> list[str]:
+        return sorted(name for name in _tables(connection) if not name.startswith(given))
+
+    return left_behind
+
+
+def _tables(connection: BaseBackend) -> list[str]:
+    """All tables and views of a connection, by the catalog of its engine where Ibis leaves some
+    out.
+    """
+    match connection.name:
+        case "sqlite":
+            query = "SELECT name FROM sqlite_temp_master UNION ALL SELECT name FROM sqlite_master"
+        case "postgres":
+            query = (
+                "SELECT relname FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace "
+                "WHERE relkind IN ('r', 'v') AND nspname NOT IN ('pg_catalog', "
+                "'information_schema')"
+            )
+        case "duckdb":
+            query = "SELECT table_name FROM information_schema.tables"
+        case "mysql":  # it lists no temporary tables, but counts them
+            with connection.begin() as cursor:
+                cursor.execute("SHOW SESSION STATUS LIKE 'Com_%_temporary_table'")
+                told = {name: int(number) for name, number in cursor.fetchall()}
+            left = told["Com_create_temporary_table"] - told["Com_drop_temporary_table"]
+            return ["temporary"] * left
+        case "pyspark":
+            return [table.name for table in connection._session.catalog.listTables()]
+        case _:
+            return list(connection.list_tables())
+    return [name for (name,) in connection.con.execute(query).fetchall()]
 
 
 # PostgreSQL

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
+from urllib.parse import urlsplit, urlunsplit
 
 import ibis
+import psycopg
 import pyarrow as pa
 import pytest
 
 import privmax
+from privmax.errors import EngineError, LedgerError, ParameterError
+from privmax.ledger import Ledger
 from privmax.testing import SeededCoins
 
 STRINGS = [
@@ -261,3 +265,30 @@ def test_two_executors_of_spark_give_the_release_of_memory(on_cluster):
     assert answer["tasks"]["driver"] == 0
     assert answer["tasks"]["0"] > 0
     assert answer["tasks"]["1"] > 0
+
+
+def test_the_reason_for_a_failed_login_is_given_without_the_password(postgres):
+    parts = urlsplit(postgres)
+    host = parts.netloc.rpartition("@")[2]
+    nowhere = urlunsplit(parts._replace(path="/no_such_database"))
+    stranger = urlunsplit(parts._replace(netloc=f"no_such_user:zorblax@{host}"))
+    closed = "postgresql://someone:zorblax@127.0.0.1:1/x"
+    for url, told in (
+        (nowhere, "no such user or no such database"),
+        (stranger, "no such user or no such database|refused the password"),
+        (closed, "No server answers"),
+    ):
+        with pytest.raises(EngineError, match=told) as caught:
+            privmax.select(privmax.Database(url, "t"), item="x", epsilon=1, delta=1e-6)
+        assert "zorblax" not in str(caught.value)
+        with pytest.raises(LedgerError, match=told) as caught:
+            Ledger(url)
+        assert "zorblax" not in str(caught.value)
+
+
+def test_tables_of_other_schemas_are_suggested(ledger_url):
+    with psycopg.connect(ledger_url, autocommit=True) as server:
+        server.execute("CREATE SCHEMA shop")
+        server.execute("CREATE TABLE shop.purchases (item text)")
+    with pytest.raises(ParameterError, match=r"shop\.purchases"):
+        privmax.select(privmax.Database(ledger_url, "purchase"), item="item", epsilon=1, delta=1e-6)

@@ -14,6 +14,7 @@ import ibis
 import psycopg
 import pyarrow as pa
 import pytest
+from by_name import by_name
 
 import privmax
 from privmax.errors import EngineError, ParameterError, UnsupportedError
@@ -208,7 +209,7 @@ def test_a_column_of_the_wrong_type_is_refused(option):
     table = ibis.duckdb.connect().create_table("t", ROWS)
     beside = {"user": "user", "bound": 1} if option == "weight" else {}
     with failing("whole numbers, but its type is string", ParameterError) as caught:
-        privmax.select(table, item="item", **{option: "user"}, **beside, **PRICE)
+        by_name(privmax.select, table, item="item", **{option: "user"}, **beside, **PRICE)
     assert_says_nothing_private(caught.value)
 
 

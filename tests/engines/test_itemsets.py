@@ -170,6 +170,16 @@ def test_supports_of_all_itemsets_are_those_of_memory(load, rows, way):
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_numbers_for_rules_are_those_of_memory(load, rows, way):
+    """How many have all items of a set, in one basket or, with users, in several."""
+    memory = read_baskets(pa.table(rows), item="item", **way)
+    sets = [one for size in range(4) for one in combinations(range(min(memory.items, 6)), size)]
+    with closing(TableRows(load(rows), item="item", **way)) as source:
+        assert source.labels == list(memory.labels)
+        assert source.count_holders(sets) == memory.count_holders(sets)
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_mined_itemsets_are_those_of_memory(load, rows, way):
     memory = read_baskets(pa.table(rows), item="item", **way)
     expected = Miner(memory, range(2, 4))
@@ -306,7 +316,8 @@ def test_nothing_survives_above_the_most_frequent_item(load):
     ids=["no basket", "no basket of a user", "no user"],
 )
 def test_rows_of_nobody_are_refused_by_every_engine(load, rows, user):
-    with pytest.raises(DataError, match=r"^A row has an item but no basket or no user\.") as caught:
+    missing = "user" if None in rows["user"] else "basket"
+    with pytest.raises(DataError, match=rf"^A row has an item but no {missing}\.") as caught:
         TableRows(load(rows), basket="basket", item="item", user=user)
     assert caught.value.__context__ is None
 
@@ -314,27 +325,30 @@ def test_rows_of_nobody_are_refused_by_every_engine(load, rows, user):
 @pytest.mark.parametrize("missing", ["basket", "user"])
 def test_each_of_several_columns_of_baskets_must_be_there(load, missing):
     rows = {"item": ["a", "b"], "basket": [1, 1], "user": [1, 2], missing: [1, None]}
-    with pytest.raises(DataError, match=r"^A row has an item but no basket or no user\."):
+    with pytest.raises(DataError, match=r"^A row has an item but no basket\."):
         TableRows(load(rows), basket=["basket", "user"], item="item")
 
 
 def test_a_table_with_a_column_for_each_item(load):
     rows = {"jam": [1, 0, 1, 0], "bread": [1, 1, 1, 0], "receipt": [7, 8, 8, 9]}
-    with ExitStack() as held:
-        found = read_any(load(rows), form="onehot", basket="receipt", held=held)
+    with ExitStack() as stack:
+        found = read_any(load(rows), form="onehot", basket="receipt", stack=stack)
         assert (found.labels, found.individuals, found.supports().tolist()) == (
             ["bread", "jam"],
             3,
             [2, 2],
         )
         with pytest.raises(ParameterError, match="set form to onehot"):
-            read_any(load(rows), held=held)
+            read_any(load(rows), stack=stack)
 
 
 def test_a_column_of_zeros_and_ones_is_not_taken_for_items(load):
-    with ExitStack() as held, pytest.raises(DataError, match="only zeros and ones"):
+    with ExitStack() as stack, pytest.raises(DataError, match="only zeros and ones"):
         read_any(
-            load({"receipt": [1, 2, 3], "jam": [0, 1, 1]}), basket="receipt", item="jam", held=held
+            load({"receipt": [1, 2, 3], "jam": [0, 1, 1]}),
+            basket="receipt",
+            item="jam",
+            stack=stack,
         )
 
 
@@ -382,41 +396,6 @@ def write(connection, name, rows, more):
             connection.con.execute(f"INSERT INTO {name} VALUES ({', '.join(map(repr, more))})")
 
 
-def left_behind(connection):
-    """Names of the tables and views that a connection has beside those by which `load` fills it."""
-    match connection.name:
-        case "duckdb":
-            names = connection.con.execute(
-                "SELECT table_name FROM information_schema.tables"
-            ).fetchall()
-        case "sqlite":
-            names = connection.con.execute(
-                "SELECT name FROM sqlite_temp_master UNION ALL SELECT name FROM sqlite_master"
-            ).fetchall()
-        case "postgres":
-            names = connection.con.execute(
-                "SELECT relname FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace "
-                "WHERE relkind IN ('r', 'v') AND nspname NOT IN ('pg_catalog', "
-                "'information_schema')"
-            ).fetchall()
-        case "mysql":  # it lists no temporary tables, but counts them
-            with connection.begin() as cursor:
-                cursor.execute("SHOW SESSION STATUS LIKE 'Com_%_temporary_table'")
-                told = {name: int(number) for name, number in cursor.fetchall()}
-            names = [("temporary",)] * (
-                told["Com_create_temporary_table"] - told["Com_drop_temporary_table"]
-            )
-        case "polars":
-            names = [(name,) for name in connection.list_tables()]
-        case "pyspark":
-            names = [(table.name,) for table in connection._session.catalog.listTables()]
-    return sorted(
-        name
-        for (name,) in names
-        if not name.startswith(("ibis_privmax_test", "ibis_pyarrow_memtable"))
-    )
-
-
 @pytest.mark.parametrize("engine", ["sqlite", "postgres", "spark"], scope="session")
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_baskets_may_be_grouped_here_as_they_pass(load, monkeypatch, way):
@@ -433,24 +412,24 @@ def _lacking(*_):
     )
 
 
-def test_nothing_is_left_in_the_engine(load, connection):
+def test_nothing_is_left_in_the_engine(load, left_behind):
     table = load(CASES["strings"])
     first = TableRows(table, item="item", **WAYS["users"])
     second = TableRows(table, item="item", **WAYS["users"])
-    assert len(left_behind(connection)) == 2
+    assert len(left_behind()) == 2
     second.survivors(3)
     second.close()
     second.close()
     assert first.survivors(3).rows
     first.close()
-    assert left_behind(connection) == []
+    assert left_behind() == []
     with pytest.raises(DataError):
         TableRows(
             load({"item": ["a"], "basket": [None]}, types={"basket": "int64"}),
             item="item",
             basket="basket",
         )
-    assert left_behind(connection) == []
+    assert left_behind() == []
 
 
 def test_a_spark_frame_is_read_and_its_session_left_as_it_was(spark):
@@ -478,7 +457,9 @@ def test_items_of_types_that_only_postgresql_has_are_text(connection):
 
 
 @pytest.mark.parametrize("engine", ["postgres"], scope="session")
-def test_postgresql_that_lets_nothing_be_written_counts_at_every_question(load, connection):
+def test_postgresql_that_lets_nothing_be_written_counts_at_every_question(
+    load, connection, left_behind
+):
     """A standby, or a role that may only read: slower, the same answer."""
     rows = CASES["strings"]
     table = load(rows)
@@ -488,6 +469,6 @@ def test_postgresql_that_lets_nothing_be_written_counts_at_every_question(load, 
             assert at_least(found(source.survivors(5), [1, 2]), 5) == at_least(
                 counted(rows, [1, 2], **WAYS["users"]), 5
             )
-            assert left_behind(connection) == []
+            assert left_behind() == []
     finally:
         connection.raw_sql("SET default_transaction_read_only = off").close()

@@ -10,6 +10,7 @@ import pickle
 import re
 import threading
 from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from urllib.parse import quote, urlsplit
 
@@ -19,16 +20,17 @@ import pytest
 from psycopg import sql
 
 from privmax.errors import BudgetError, LedgerError
-from privmax.ledger import Fault, Ledger, Price
+from privmax.ledger import Charge, Fault, Ledger
 from privmax.ledger.events import Row, canonical, price_json, privacy_of, seal
-from privmax.ledger.postgres import PostgresStore, _place
+from privmax.ledger.postgres import PostgresStore
 from privmax.ledger.postgres_schema import CHECKS
+from privmax.ledger.postgres_urls import public_url
 from privmax.ledger.replay import after, totals_of
 from privmax.ledger.rows import COLUMNS, Rows
 from privmax.ledger.rules import RULES
 from privmax.privacy import Privacy
 
-TENTH = Price(Privacy("1/10"))
+TENTH = Charge(Privacy("1/10"))
 BUDGET = Privacy(1, "1e-5")
 SECRET = "zorblax"
 
@@ -88,10 +90,10 @@ def test_a_ledger_in_a_database_is_a_ledger(ledger, url):
     )
     refused(
         "the account 'ann'",
-        lambda: ledger.charge(Price(Privacy("0.45")), {}, account="ann"),
+        lambda: ledger.charge(Charge(Privacy("0.45")), {}, account="ann"),
         BudgetError,
     )
-    refused("the ledger 'sales'", lambda: ledger.charge(Price(Privacy(1)), {}), BudgetError)
+    refused("the ledger 'sales'", lambda: ledger.charge(Charge(Privacy(1)), {}), BudgetError)
     ledger.grant(Privacy(1), why="more")
     assert (ledger.budget, ledger.spent) == (Privacy(2, "1e-5"), Privacy("1/10"))
     assert ledger.accounts() == {"ann": (Privacy("1/2", "1e-6"), Privacy("1/10"))}
@@ -320,7 +322,7 @@ def test_without_pipelines_it_is_the_same(ledger, monkeypatch):
     monkeypatch.setattr(psycopg.Pipeline, "is_supported", lambda: False)
     assert ledger.charge(TENTH, {}, request="r").record("x") == "x"
     assert ledger.charge(TENTH, {}, request="r").answer == "x"
-    refused("the ledger 'sales'", lambda: ledger.charge(Price(Privacy(1)), {}), BudgetError)
+    refused("the ledger 'sales'", lambda: ledger.charge(Charge(Privacy(1)), {}), BudgetError)
     assert ledger.verify() == []
 
 
@@ -521,7 +523,7 @@ def test_a_handle_is_not_used_by_whoever_interrupts_it(ledger, monkeypatch):
     def interrupted(rows, row):
         append(rows, row)
         told.append(
-            refused("in use by this very thread", lambda: ledger.charge(Price(Privacy(5)), {}))
+            refused("in use by this very thread", lambda: ledger.charge(Charge(Privacy(5)), {}))
         )
 
     with monkeypatch.context() as patch:
@@ -578,7 +580,7 @@ def test_a_pickled_ledger_holds_no_password(ledger, url, secrets):
 @pytest.mark.parametrize("name", ["oauth_client_secret", "scram_client_key", "scram_server_key"])
 def test_nor_does_it_hold_any_other_secret(name):
     """Of a libpq that knows them; others refuse such a URL."""
-    kept = _place(f"postgresql://ada@h/db?{name}={SECRET}&connect_timeout=7")
+    kept = public_url(f"postgresql://ada@h/db?{name}={SECRET}&connect_timeout=7")
     assert SECRET not in kept
     assert kept in ("postgresql://", "postgresql://?user=ada&connect_timeout=7&dbname=db&host=h")
 
@@ -700,7 +702,7 @@ def forged(
         [ledger],
     ).fetchone()
     last = Row(*found)
-    body = {"price": price_json(Price(Privacy(price))), "what": {}}
+    body = {"price": price_json(Charge(Privacy(price))), "what": {}}
     body = columns.pop("body", body)
     totals = {"whole": json.loads(last.totals)["whole"]}
     change(totals)
@@ -763,16 +765,10 @@ def budget(epsilon):
         ("there is no such event", {"kind": "gift", "request": None, "body": {}}),
         ("there is no such event", {"change": spent("1/5"), "request": None}),
         ("an account is opened once", {"change": spent("1/5"), "account": "eve"}),
+        ("the form of its kind", {"body": priced(epsilon="-1/10"), "change": spent("0")}),
+        ("the form of its kind", {"body": priced(epsilon="0/0"), "change": spent("0/0")}),
         (
-            "totals follow from those before",
-            {"body": priced(epsilon="-1/10"), "change": spent("0")},
-        ),
-        (
-            "totals follow from those before",
-            {"body": priced(epsilon="0/0"), "change": spent("0/0")},
-        ),
-        (
-            "totals follow from those before",
+            "the form of its kind",
             {
                 "kind": "granted",
                 "request": None,
@@ -780,7 +776,7 @@ def budget(epsilon):
                 "body": {"more": {"epsilon": "-1/2", "delta": "0"}, "why": "x"},
             },
         ),
-        ("totals follow from those before", {"body": priced(ranged=1), "change": spent("1/5")}),
+        ("the form of its kind", {"body": priced(ranged=1), "change": spent("1/5")}),
         ("totals are written in one way", {"change": spent("0.2")}),
         ("totals are written in one way", {"change": spent("1\x005")}),
     ],
@@ -815,16 +811,27 @@ def test_the_first_charge_fixes_nothing_that_privmax_does_not_know(ledger, other
         totals["whole"] |= {"neighbors": "add-remove", **changes}
         totals["whole"]["spent"]["epsilon"] = "1/10"
 
-    with pytest.raises(psycopg.errors.RaiseException, match="totals follow from those before"):
+    with pytest.raises(psycopg.errors.RaiseException, match="the form of its kind"):
         forged(other, body=priced(**changes), change=change)
     assert ledger.charge(TENTH, {}).seq == 2
+
+
+def test_the_database_takes_no_charge_that_leaves_out_the_unit_of_others(ledger, other):
+    user = Charge(Privacy("1/10"), unit="user")
+    ledger.charge(user, {})
+    with pytest.raises(LedgerError, match="does not say what the privacy cost hides"):
+        ledger.charge(TENTH, {})
+    with pytest.raises(psycopg.errors.RaiseException, match="totals follow from those before"):
+        forged(other, body=priced(), change=spent("1/5"))
+    assert ledger.charge(user, {}).seq == 3
+    assert ledger.verify() == []
 
 
 def test_the_database_counts_the_prices_that_distributions_are_made_of(url, other):
     """Who empties the tally with one event, and adds a right one, would else be given it all."""
     with Ledger.create(url, "many", budget=Privacy(9, "1e-5"), rule="pld") as ledger:
         for number in range(40):  # some are counted at the next higher one
-            ledger.charge(Price(Privacy(Fraction(1 + 7 * number % 41, 1000))), {})
+            ledger.charge(Charge(Privacy(Fraction(1 + 7 * number % 41, 1000))), {})
         (last,) = list(ledger.history())[-1:]
         tally = last.totals["whole"]["state"]["tally"]
         assert len(tally) == 32
@@ -845,7 +852,7 @@ def test_the_database_counts_the_prices_that_distributions_are_made_of(url, othe
         assert ledger.verify() == []
 
 
-RHO = Price(Privacy(1, "1e-6"), rho=Fraction(1, 50))
+RHO = Charge(Privacy(1, "1e-6"), rho=Fraction(1, 50))
 
 
 def by_rho(**changes):
@@ -880,8 +887,9 @@ def by_rho(**changes):
 def test_the_database_counts_rhos(url, other, body, change):
     """That a rho is as large as the release needs nobody can check."""
     with Ledger.create(url, "gauss", budget=Privacy(9, "1e-5"), rule="zcdp") as ledger:
+        told = "the form of its kind" if body else "totals follow from those before"
         body = {"price": {**price_json(RHO), **body}, "what": {}}
-        with pytest.raises(psycopg.errors.RaiseException, match=r"totals (follow|are written)"):
+        with pytest.raises(psycopg.errors.RaiseException, match=told):
             forged(other, ledger="gauss", body=body, change=change)
         forged(other, ledger="gauss", body={"price": price_json(RHO), "what": {}}, change=by_rho())
         assert [fault.what for fault in ledger.verify()] == [
@@ -935,10 +943,10 @@ def test_the_database_adds_rhos_as_privmax_does(url, rule):
         ledger.open_account("ann", Privacy(50, "1/3"))
         ledger.open_account("no delta", Privacy(50))
         for rho in ("1/50", "0", f"1/{7**90}", "3"):
-            price = Price(Privacy(1, "1e-6"), rho=Fraction(rho))
+            price = Charge(Privacy(1, "1e-6"), rho=Fraction(rho))
             ledger.charge(price, {"rho": "-"}).record(1)
             ledger.charge(price, {}, account="ann")
-            ledger.charge(Price(Privacy("1/9"), rho=Fraction(rho)), {}, account="no delta")
+            ledger.charge(Charge(Privacy("1/9"), rho=Fraction(rho)), {}, account="no delta")
             ledger.charge(TENTH, {})
         assert ledger.verify() == []
 
@@ -977,9 +985,12 @@ def test_the_database_refuses_numbers_that_are_too_long_to_be_read(url, other, r
     """Somebody with the rights of an analyst would stop the ledger with one."""
     long = f"0/{'9' * 4301}"
     with Ledger.create(url, "long", budget=Privacy(9, "1e-5"), rule=rule) as ledger:
-        ledger.charge(Price(Privacy(0), rho=Fraction(0)), {})
-        body = {"price": {**price_json(Price(Privacy(0), rho=Fraction(0))), name: long}, "what": {}}
-        with pytest.raises(psycopg.errors.RaiseException, match="totals follow from those before"):
+        ledger.charge(Charge(Privacy(0), rho=Fraction(0)), {})
+        body = {
+            "price": {**price_json(Charge(Privacy(0), rho=Fraction(0))), name: long},
+            "what": {},
+        }
+        with pytest.raises(psycopg.errors.RaiseException, match="the form of its kind"):
             forged(other, ledger="long", body=body)
         body["price"][name] = f"0/{'9' * 4300}"
         forged(other, ledger="long", body=body, request="not too long")
@@ -1012,12 +1023,12 @@ def test_the_database_adds_as_privmax_does(url, rule):
                 ("5", "1e-9"),
             ]
         ):
-            price = Price(Privacy(epsilon, delta), ranged=n % 2 == 0, unit="usér")
+            price = Charge(Privacy(epsilon, delta), bounded_range=n % 2 == 0, unit="usér")
             ledger.charge(price, {"x": "\\u0000 \0 \ud800 𝔸"}, request=f"r☃{n}").record("\0𝔸\x7f")
             ledger.charge(price, {}, account="ånn")
         ledger.grant(Privacy("1/9", "1/9"), why="more 𝔸", account="ånn")
         ledger.grant(Privacy("1/11", "8/9"), why="more")
-        ledger.charge(TENTH, {}, account="ånn")
+        ledger.charge(replace(TENTH, unit="usér"), {}, account="ånn")
         assert ledger.verify() == []
 
 

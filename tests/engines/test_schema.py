@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import sys
 from contextlib import nullcontext
@@ -10,7 +11,8 @@ import numpy as np
 import pytest
 
 from privmax.errors import DataError, ParameterError
-from privmax.learning import Category, Number, Schema
+from privmax.learning import Category, Date, Flag, Number, Schema
+from privmax.learning.kinds.flag import FALSE, TRUE
 
 EDGES = Number(0, 1, cells=7).cuts.tolist()
 
@@ -159,8 +161,6 @@ def test_an_engine_keeps_nan_apart(load, engine):
 
 @pytest.mark.parametrize("engine", ["duckdb"], scope="session")
 def test_columns_that_do_not_fit_are_named(load):
-    import datetime
-
     table = load({"joined": [datetime.date(2026, 11, 16)], "work": ["Private"]})
     with pytest.raises(ParameterError, match=r"schema='age' .* no such column"):
         Schema(age=Number(0, 1)).expressions(table)
@@ -213,3 +213,129 @@ def test_bytes_in_a_column_of_text_are_no_reason_to_fail(connection, engine):
     ]:
         (cell,) = Schema(age=age).expressions(people)
         assert people.select(cell=cell).to_pyarrow()["cell"].to_pylist() == expected
+
+
+FLAGS = [*TRUE, *FALSE, " yes", "no\t", "tRUE", "yEs", "1.00", "01", "-0", "2", "maybe", "", None]
+FLAGS += ["\xa0yes", "ye\u017f", "１"]
+
+
+@pytest.mark.parametrize("missing", [None, True])
+def test_an_engine_finds_the_cells_of_flags(load, engine, missing):
+    numbers = [0.0, 1.0, -0.0, 2.0, 0.5, None, 1e300, -1.0]
+    wholes = [0, 1, 2, -1, None, 2**62]
+    data = {"text": FLAGS, "number": numbers, "whole": wholes, "yes": [True, False, None]}
+    data = {name: (values * len(FLAGS))[: len(FLAGS)] for name, values in data.items()}
+    same_cells(load, data, {name: Flag(missing=missing) for name in data})
+
+
+def same_cells(load, data, columns, types=None):
+    length = len(next(iter(data.values())))
+    table = load({"row": list(range(length)), **data}, types=types)
+    schema = Schema(columns)
+    cells = dict(zip(schema.names, schema.expressions(table), strict=True))
+    found = table.select("row", **{f"cell_{name}": cell for name, cell in cells.items()})
+    read = found.order_by("row").to_pyarrow()
+    for name, expected in zip(schema.names, schema.codes(_frame(data)), strict=True):
+        told = list(zip(data[name], read[f"cell_{name}"].to_pylist(), expected, strict=True))
+        assert [one for one in told if one[1] != one[2]] == [], name
+
+
+DATES = [
+    Date("2019-12-30", "2024-05-05T12:00:01", cells=7, missing=True),
+    Date("1960-01-01", "2030-01-01", every="year"),
+    Date("2024-02-01", "2024-03-15", every="day", missing=True),
+    Date("1969-11-01", "1970-02-01", every="week"),
+    Date("1600-01-01", "9000-01-01", cells=50, missing=True),
+]
+
+
+def moments_around(column, unit):
+    """Every cut, and the last moment before it and the first after it that a type can tell."""
+    step = datetime.timedelta(**{unit: 1})
+    cuts = column.cuts.astype(datetime.datetime).tolist()
+    far = [datetime.datetime(1, 1, 1), datetime.datetime(9999, 12, 31), None]
+    return [*(cut + near for cut in cuts for near in (-step, step * 0, step)), *far]
+
+
+@pytest.mark.parametrize("column", DATES, ids=repr)
+def test_an_engine_finds_the_cells_of_moments(load, engine, column):
+    moments = moments_around(column, "microseconds")
+    days = [moment and moment.date() for moment in moments]
+    texts = [moment and moment.isoformat(" ") for moment in moments]
+    data = {"moment": moments, "day": days, "text": texts}
+    same_cells(load, data, dict.fromkeys(data, column))
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "postgres", "spark"], scope="session")
+@pytest.mark.parametrize("column", DATES[:4], ids=repr)
+def test_an_engine_takes_moments_with_a_zone_in_utc(load, engine, column):
+    zone = datetime.timezone(datetime.timedelta(hours=-5, minutes=-30))
+    moments = [
+        one.replace(tzinfo=datetime.UTC) for one in moments_around(column, "microseconds")[:-3]
+    ]
+    data = {"moment": [moment.astimezone(zone) for moment in moments]}
+    data["text"] = [moment.isoformat() for moment in moments]
+    same_cells(load, data, dict.fromkeys(data, column), {"moment": "timestamp('UTC')"})
+
+
+TIMES = [
+    *("2024-02-29", "2023-02-29", "1900-02-29", "2000-02-29", "2024-04-31", "2024-13-01"),
+    *("2024-02-29T00:00", "2024-02-29 00:00:00", "2024-02-29t23:59:59.999999999"),
+    *(
+        "2024-02-29T00:00Z",
+        "2024-02-29T00:00:00z",
+        "2024-02-29T00:30:00+01:00",
+        "2024-02-29T00:00:00+00",
+    ),
+    *(
+        "2024-02-29T00:00:00.5+00:00",
+        "2024-02-29T00:00:00-00:00",
+        "2024-02-29T24:00",
+        "2024-02-29T00:60",
+        "2024-02-29T00:00:60",
+    ),
+    *("2024-02-29T00:00:00.", "2024-02-29T", "2024-2-29", "29.02.2024", "20240229", "1709164800"),
+    *("2024-02-29T00:00:00+24:00", "2024-02-29T00:00 +01:00", " 2024-02-29\t", "0000-01-01"),
+    *("0000-03-01", "9999-12-31T23:59:59-23:59", "-2024-02-29", "+2024-02-29", "２024-02-29"),
+    *("2024-02-29\x85", "2024-02-29\u2028", "2024-02-29\n2", "now", "epoch", "infinity", "NaT"),
+    *("", None, "2024-02-29T00:00:00.1234567890", "2024-02-29T01:02:03,5", "2024-W09-4"),
+]
+
+
+@pytest.mark.parametrize(
+    "column", [DATES[2], DATES[4], Date("2024-02-28", "2024-03-01", cells=3)], ids=repr
+)
+def test_an_engine_reads_the_same_texts_as_dates(load, engine, column):
+    same_cells(load, {"text": TIMES}, {"text": column})
+
+
+@pytest.mark.parametrize("engine", ["duckdb"], scope="session")
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("column", DATES, ids=repr)
+def test_the_unit_of_a_moment_makes_no_difference(connection, unit, column):
+    """No conversion rounds a moment before 1970, or fails at one that a unit has no place for."""
+    import pyarrow as pa
+
+    cuts = column.cuts
+    if unit == "ns":
+        cuts = cuts[(cuts > np.datetime64("1678")) & (cuts < np.datetime64("2262"))]
+    wholes = cuts.astype(f"M8[{unit}]").view(np.int64)
+    largest = 2**62 if unit in ("s", "ns") else 2**60
+    values = np.concatenate([wholes - 1, wholes, wholes + 1, [0, -1, 1, largest, -largest]])
+    moments = pa.array(values, pa.timestamp(unit))
+    table = connection.create_table("moments", pa.table({"moment": moments}), overwrite=True)
+    (cell,) = Schema(moment=column).expressions(table)
+    found = table.select(cell=cell).to_pyarrow()["cell"].to_numpy()
+    assert found.tolist() == column.codes(moments).tolist()
+
+
+@pytest.mark.parametrize("engine", ["duckdb"], scope="session")
+def test_numbers_are_no_dates(load):
+    table = load({"joined": [20240301, None], "yes": [True, None]})
+    with pytest.raises(DataError, match="Column joined holds numbers by its type"):
+        Schema(joined=Date("2024-01-01", "2025-01-01")).expressions(table)
+    schema = Schema(
+        dict.fromkeys(["joined", "yes"], Date("2024-01-01", "2025-01-01", missing=True))
+    )
+    cells = dict(zip("ab", schema.expressions(table), strict=True))
+    assert table.select(**cells).to_pyarrow().to_pylist() == [{"a": 0, "b": 0}] * 2

@@ -18,7 +18,7 @@ import privmax
 from privmax.cli import main
 from privmax.itemsets import top_itemsets
 from privmax.itemsets.reading.tables import TableRows
-from privmax.ledger import Price
+from privmax.ledger import Charge
 from privmax.sources.tables import Columns, TableSource
 
 PRICE = {"epsilon": 4, "delta": "0.1"}
@@ -292,7 +292,7 @@ def test_many_charge_through_a_pooler_at_once(pgbouncer, cleared):
 
         def ask(number):
             with privmax.Ledger(pgbouncer, "pooled") as own:
-                price = Price(privmax.Privacy("1/10"))
+                price = Charge(privmax.Privacy("1/10"))
                 return [own.charge(price, {}, request=f"{number} {n}").record(n) for n in range(3)]
 
         with ThreadPoolExecutor(8) as pool:

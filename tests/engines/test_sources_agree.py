@@ -490,8 +490,9 @@ LACKING = {
         "nanoseconds",
         "far days",
         "far moments",
-        "far seconds",
-    ),  # Python has no such objects
+        "far seconds",  # Python has no such objects
+        "whole numbers",  # pandas may have rounded those from 2^53 on
+    ),
     "Parquet": (
         "far seconds",
     ),  # DuckDB refuses such a file when it reads it, whoever would be drawn

@@ -4,19 +4,21 @@ do not allow.
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
+import jsonschema
 import psycopg
 import pytest
 from click.testing import CliRunner
 
-from privmax.cli import main
+from privmax.cli import main, schemas
 from privmax.errors import LedgerError
-from privmax.ledger import Ledger, Price
+from privmax.ledger import Charge, Ledger
 from privmax.ledger.events import Row, canonical, price_json, seal
 from privmax.ledger.rows import COLUMNS
 from privmax.privacy import Privacy
@@ -102,7 +104,7 @@ def hidden(text: str) -> list[str]:
     return re.sub(r"[0-9a-f]{64}", "…", text).splitlines()
 
 
-PRICE = Price(Privacy("0.01"))
+PRICE = Charge(Privacy("0.01"), unit="user")
 ACTS = {
     "reserved": lambda ledger, account: ledger.charge(PRICE, {}, account=account),
     "released": lambda ledger, account: ledger.charge(PRICE, {}, account=account).record(1),
@@ -247,3 +249,52 @@ def test_a_wrong_sum_written_in_sql_is_refused(team: Team) -> None:
         append(team, "ada", kind="reserved", who="ada", request="forged", account="ada", body=body)
     run = CliRunner().invoke(main, ["budget", "verify", team.url("carol"), "--name", "sales"])
     assert run.exit_code == 0
+
+
+def test_an_id_with_a_name_belongs_to_its_author(team: Team) -> None:
+    """Others cannot charge it first. One without a name belongs to who is first."""
+    with Ledger(team.url("grace"), "sales") as steward:
+        steward.open_account("bo", Privacy(1, "2e-6"), why="x")
+    body = canonical({"price": price_json(Charge(Privacy(0))), "what": {}})
+    with Ledger(team.url("bo"), "sales") as bo:
+        with pytest.raises(LedgerError, match="does not let this user"):
+            bo.charge(PRICE, {}, request="ada/nightly", account="bo")
+        with pytest.raises((psycopg.errors.InsufficientPrivilege, psycopg.errors.RaiseException)):
+            append(team, "bo", kind="reserved", who="bo", account="bo", request="ada/x", body=body)
+        bo.charge(PRICE, {}, request="nightly", account="bo").record("forged")
+    with Ledger(team.url("ada"), "sales") as ada:
+        assert ada.charge(PRICE, {}, request="ada/nightly", account="ada").record("x") == "x"
+        with pytest.raises(LedgerError, match=r"charged before, at event \d+, with a different"):
+            ada.charge(PRICE, {}, request="nightly", account="ada")
+
+
+def test_a_steward_ends_a_session_that_blocks_a_ledger(team: Team) -> None:
+    """The timeout of the server does not: an analyst can switch it off."""
+    with team.connect("ada") as blocker, Ledger(team.url("ada"), "sales") as ledger:
+        blocker.execute("SET idle_in_transaction_session_timeout = 0")
+        blocker.execute("BEGIN")
+        blocker.execute("SELECT privmax_lock('sales')")
+        (session,) = Ledger.blockers(team.url("grace"))
+        assert (session.pid, session.who, session.waits) == (blocker.info.backend_pid, "ada", False)
+        assert session.since is not None
+        run = CliRunner().invoke(main, ["budget", "unblock", team.url("grace")])
+        assert run.exit_code == 0
+        assert run.stdout.startswith(f"session {session.pid} of ada has a ledger locked since ")
+        for role in ("ada", "carol"):
+            with pytest.raises(LedgerError, match="does not let this user"):
+                Ledger.unblock(team.url(role), session.pid)
+        with team.connect("grace") as other:  # a session that blocks nothing is not ended
+            assert not Ledger.unblock(team.url("grace"), other.info.backend_pid)
+            assert other.execute("SELECT 1").fetchone() == (1,)
+        ended = ["budget", "unblock", team.url("grace"), "--pid", str(session.pid), "--json"]
+        run = CliRunner().invoke(main, ended)
+        jsonschema.validate(json.loads(run.stdout), schemas.schema("budget-unblock"))
+        told = {"where": team.here("postgresql://db.example.com/budget"), "sessions": []}
+        assert (json.loads(run.stdout), run.exit_code) == ({**told, "ended": session.pid}, 0)
+        ledger.charge(PRICE, {}, account="ada")
+        with pytest.raises(psycopg.OperationalError):
+            blocker.execute("SELECT 1")
+    run = CliRunner().invoke(main, ended)
+    assert (run.exit_code, "no session of that number" in run.stderr) == (2, True)
+    with pytest.raises(LedgerError, match="is a file"):
+        Ledger.blockers("budget.db")

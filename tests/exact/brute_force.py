@@ -19,7 +19,10 @@ from itertools import product
 from math import fsum, isfinite
 from typing import Any
 
+from by_name import by_name
+
 import privmax
+from privmax.sources.scale import ROUNDING
 
 LABELS = ("a", "b", "c")
 
@@ -51,7 +54,8 @@ class Setting:
         if self.step is None:
             return told | {"sensitivity": self.sensitivity}
         return told | {
-            "sensitivity": str(self.sensitivity * Fraction(self.step)),
+            # so that it is these steps with the room for rounding that a grid counts beside them
+            "sensitivity": str(self.sensitivity * Fraction(self.step) / (1 + ROUNDING)),
             "resolution": self.step,
         }
 
@@ -143,7 +147,7 @@ def public_law(mechanism: Any, setting: Setting) -> Callable[[Steps], Chances]:
 
     @cache
     def law(steps: Steps) -> Chances:
-        named = privmax.law(setting.data(steps), mechanism=mechanism, **setting.options())
+        named = by_name(privmax.law, setting.data(steps), mechanism=mechanism, **setting.options())
         by_score = privmax.law(setting.profile(steps), mechanism=mechanism)
         rows = [*(chance for _, _, chance in by_score.blocks), by_score.none]
         chances(dict(enumerate(rows)), by_score.error)

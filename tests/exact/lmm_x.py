@@ -29,7 +29,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from privmax.privacy import REPLACE, Neighbors, swing
+from privmax.privacy import REPLACE, Neighbors, drift
 
 LEVELS = 41
 """The search goes up to 2^40, or as far as there are candidates."""
@@ -114,7 +114,7 @@ class LmmX:
         concave beyond, so the supremum is at one of those two ends or where the derivative beyond T
         vanishes.
         """
-        edge = float(swing(self.neighbors))
+        edge = float(drift(self.neighbors))
         if level > 2:
             edge += self._draw_scale * math.log(level - 1)
         turn = self._shared_scale * math.log(
@@ -134,7 +134,7 @@ class LmmX:
         """Bound on the probability of drawing somebody who leaves the top `level` when one record
         changes.
         """
-        beyond = gap - swing(self.neighbors)
+        beyond = gap - drift(self.neighbors)
         return 1.0 if beyond <= 0 else min(1.0, (level - 1) * math.exp(-beyond / self._draw_scale))
 
     def _share(self, lead: float, level: int, near: int) -> float:
@@ -160,12 +160,12 @@ class LmmX:
 
     @property
     def _shared_scale(self) -> float:
-        return swing(self.neighbors) / (SPLIT[0] * self.epsilon)
+        return drift(self.neighbors) / (SPLIT[0] * self.epsilon)
 
     @property
     def _query_scale(self) -> float:
-        return swing(self.neighbors) / (SPLIT[1] * self.epsilon)
+        return drift(self.neighbors) / (SPLIT[1] * self.epsilon)
 
     @property
     def _draw_scale(self) -> float:
-        return swing(self.neighbors) / (SPLIT[2] * self.epsilon)
+        return drift(self.neighbors) / (SPLIT[2] * self.epsilon)

@@ -7,11 +7,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from fractions import Fraction
-from itertools import product
+from itertools import count, product
 
+import numpy as np
 import pytest
 
-from privmax import AboveThreshold, LargeMargin, ParameterError, Privacy, Profile
+from privmax import AboveThreshold, DataError, LargeMargin, ParameterError, Privacy, Profile
 from privmax.auditing import divergence
 from privmax.mechanisms.above_threshold import Run, tail
 from privmax.noise.balls import START, precision
@@ -73,6 +74,30 @@ def test_both_cases_are_nearly_tight(monotone):
         stops, _ = mechanism.law([(10**5, low), (1, last)])
         chances.append(stops[1])
     assert 0.99 < math.log(chances[0] / chances[1]) < 1 + 1e-9
+
+
+@pytest.mark.parametrize("form", [list, iter, np.array])
+def test_a_plain_list_keeps_to_the_law(form):
+    mechanism, queries = AboveThreshold(epsilon=2), [-1, 3, 0]
+    finished, left = walk(lambda coins: mechanism.draw(form(queries), coins), 14)
+    assert left < Fraction(1, 5)
+    for place, chance in law(mechanism, queries).items():
+        least = float(finished.get(place, 0))
+        assert least <= chance + 1e-9
+        assert chance <= least + float(left) + 1e-9
+
+
+def test_a_stream_of_queries_need_not_end():
+    assert AboveThreshold(epsilon=1).draw(count(-500, 100), SeededCoins(5)) in range(3, 9)
+
+
+@pytest.mark.parametrize("query", [0.5, True, "7", None])
+def test_a_query_that_is_not_a_whole_number_is_refused_and_not_quoted(query):
+    with pytest.raises(DataError) as caught:
+        AboveThreshold(epsilon=1).draw([-(10**6), query], SeededCoins(1))
+    assert str(caught.value) == (
+        "Every query must be a whole number: its excess over the threshold."
+    )
 
 
 class _SameShareTwice(AboveThreshold):
@@ -257,3 +282,37 @@ def test_price_defaults_and_repr():
 def test_bad_arguments_are_refused_by_name(name, value):
     with pytest.raises(ParameterError, match=f"^{name}="):
         AboveThreshold(**{"epsilon": 1} | {name: value})
+
+
+@pytest.mark.parametrize("far", [10**10, 10**12, 2**53])
+def test_queries_far_away_are_decided_at_once(far):
+    """With every first bit: where U is known to be large only, the number of trials between its
+    ends had 2^50 bits, and the interpreter died.
+    """
+    mechanism = AboveThreshold(epsilon=1)
+    for seed in range(50):
+        assert mechanism.draw([-far] * 3, SeededCoins(seed)) is None
+        assert mechanism.draw([-far, far], SeededCoins(seed)) == 1
+
+
+@pytest.mark.parametrize("query", [2**53 + 1, -(2**53) - 1, 10**30, -(10**400)])
+def test_queries_beyond_all_balls_are_refused(query):
+    with pytest.raises(DataError, match="between -2"):
+        AboveThreshold(epsilon=1).draw([query], SeededCoins(1))
+
+
+@pytest.mark.parametrize("query", [True, -900.0, Fraction(1, 2), "7", 2**53 + 1])
+def test_the_law_refuses_what_a_draw_refuses(query):
+    for ask in (
+        AboveThreshold(epsilon=1).law,
+        lambda one: AboveThreshold(epsilon=1).draw(one, SeededCoins(1)),
+    ):
+        with pytest.raises(DataError, match="Every query must be"):
+            ask([query])
+
+
+def test_the_law_takes_the_list_that_a_draw_takes():
+    mechanism, queries = AboveThreshold(epsilon=1), [-3, 2, 0, 5]
+    stops, never = mechanism.law(queries)
+    runs, last = mechanism.law([(1, one) for one in queries])
+    assert (stops.tolist(), never) == (runs.tolist(), last)

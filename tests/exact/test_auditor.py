@@ -223,13 +223,9 @@ def test_a_violation_comes_before_a_larger_delta_in_doubt():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_the_bounds_of_every_mechanism_hold_its_delta(name):
-    options = {
-        "k": 2 if name == "joint-exponential" else None,
-        "rank": 2 if name == "limited-domain" else None,
-    }
-    growth = 2 if name == "choosing" else None
     delta = None if MECHANISMS[name].pure else "0.3"
-    mechanism = build(name, epsilon=6, delta=delta, growth=growth, **options)
+    needed = dict.fromkeys(MECHANISMS[name].requires, 2)
+    mechanism = build(name, epsilon=6, delta=delta, **needed)
     found = privmax.audit(mechanism, candidates=2, highest=2)
     assert 0 <= found.least <= found.delta <= found.most
     assert found.most <= found.claim.delta + 1e-6

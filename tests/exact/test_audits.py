@@ -23,7 +23,7 @@ from privmax.mechanisms.above_threshold import AboveThreshold
 from privmax.mechanisms.contract import Joint, law_of
 from privmax.mechanisms.weights import decay
 from privmax.noise.balls import ball
-from privmax.privacy import ADD_REMOVE, REPLACE, swing
+from privmax.privacy import ADD_REMOVE, REPLACE, drift
 from privmax.profile import Profile
 from privmax.testing import SeededCoins
 
@@ -174,7 +174,7 @@ def test_mutant_guard_that_takes_slipping_items_to_be_strictly_below_it(neighbor
     class StrictSlip(SharpMargin):
         def _weights(self, window, top, rank, profile) -> list[arb]:
             *blocks, guard = super()._weights(window, top, rank, profile)
-            return [*blocks, guard * (-ball(self.draw_epsilon() / swing(self.neighbors))).exp()]
+            return [*blocks, guard * (-ball(self.draw_epsilon() / drift(self.neighbors))).exp()]
 
     only_the_best = Guards((1,), (1,), share="0.01")
     mutant = StrictSlip(epsilon=1, delta="0.001", guards=only_the_best, neighbors=neighbors)

@@ -1,19 +1,21 @@
 """What every mechanism in the registry must bring, and what it is then held to.
 
-A mechanism is refused without a law, a walk, an audit, a mutant, a proof page and a row in a plan:
-`missing` says which. The walk ties `draw` to `law`, the audit ties `law` to `privacy`, the mutant
-shows that the audit can fail, the page says why it does not, and the plan states what it is good
-for. What only one mechanism has (its formula, its other mutants) stands in its own file.
+A mechanism is refused without a law, a walk, an audit, a mutant, a proof page of its own noise and
+a row in a plan: `missing` says which. The walk ties `draw` to `law`, the audit ties `law` to
+`privacy`, the mutant shows that the audit can fail, the page says why it does not, and the plan
+states what it is good for. What only one mechanism has (its formula, its other mutants) stands in
+its own file.
 """
 
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
-from itertools import combinations, pairwise, product
+from itertools import combinations, pairwise, permutations, product
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
@@ -36,13 +38,16 @@ from privmax import (
     NoisyMaximum,
     PermuteAndFlip,
     Profile,
+    RankedMargin,
     SetMargin,
     SharpMargin,
     StableMaximum,
     Stage,
 )
 from privmax.mechanisms.contract import Mechanism
-from privmax.mechanisms.registry import MECHANISMS, Entry
+from privmax.mechanisms.entries import Entry
+from privmax.mechanisms.peeling import Ranker
+from privmax.mechanisms.registry import MECHANISMS
 from privmax.noise.coins import SYSTEM
 from privmax.privacy import ADD_REMOVE, REPLACE
 from privmax.testing import walk
@@ -231,6 +236,38 @@ def best_set_audits() -> tuple[Audit, ...]:
     return tuple(
         Audit(mechanism, {**options, "universe": universe}, tight=1 - 1e-6)
         for mechanism, universe, options in product(made, UNIVERSES, (SMALL, GAPS))
+    )
+
+
+def best_list_audits() -> tuple[Audit, ...]:
+    """Of the test for the best two in order."""
+    made = [
+        GapTest(epsilon=1, delta="0.01", k=2, ranked=True, neighbors=neighbors)
+        for neighbors in RELATIONS
+    ]
+    return tuple(
+        Audit(mechanism, {**options, "universe": universe}, tight=1 - 1e-6)
+        for mechanism, universe, options in product(
+            made, UNIVERSES, ({**SMALL, "highest": 6}, GAPS)
+        )
+    )
+
+
+def order_audits() -> tuple[Audit, ...]:
+    """Of lists that are sorted by noisy counts."""
+    prices = product(CASCADES[:2], ["0.05", "1e-4"], RELATIONS)
+    made = [
+        RankedMargin(epsilon=1, delta=delta, k=2, stages=stages, neighbors=neighbors)
+        for stages, delta, neighbors in prices
+    ]
+    return (
+        *(
+            Audit(mechanism, {**SMALL, "universe": universe}, appears=universe == "open")
+            for mechanism, universe in product(made, UNIVERSES)
+        ),
+        Audit(RankedMargin(epsilon=1, k=2), SMALL, tight=0.6),
+        Audit(RankedMargin(epsilon=1, k=2, neighbors=REPLACE), {**SMALL, "highest": 3}, tight=0.4),
+        Audit(RankedMargin(epsilon=1, delta="1e-4", k=2), {**SMALL, "universe": "open"}),
     )
 
 
@@ -522,6 +559,38 @@ CASES: dict[str, Case] = {
             for stages in CASCADES
         ),
     ),
+    "ranked-margin": Case(
+        laws=(
+            RankedMargin(epsilon=1, delta="1e-6"),
+            RankedMargin(epsilon="0.7", delta="0.01", neighbors=REPLACE, stages=ONE_OF_FEW),
+        ),
+        walks=(
+            Walk(
+                RankedMargin(epsilon=2, delta="0.2", stages=ONE_OF_FEW),
+                Profile([(4, 1), (2, 2)]),
+                depth=16,
+            ),
+            Walk(
+                RankedMargin(
+                    epsilon=4, delta="0.3", k=2, share="0.5", stages=(Stage(2, 2, silence=1),)
+                ),
+                Profile([(3, 1), (2, 1), (1, 1)]),
+                depth=14,
+                unfinished=0.1,
+            ),
+        ),
+        audits=order_audits(),
+        mutants=(
+            under_replace(
+                RankedMargin,
+                {**GAPS, "universe": "open"},
+                epsilon=1,
+                delta="1e-4",
+                k=2,
+                stages=CASCADES[0],
+            ),
+        ),
+    ),
     "limited-domain": Case(
         laws=(LimitedDomain(epsilon=1, delta="1e-6", rank=10),),
         walks=(
@@ -572,10 +641,15 @@ CASES: dict[str, Case] = {
             ),
             Walk(GapTest(epsilon=1, delta="0.03", k=2), Profile([(4, 2)], universe=5), 30, 1e-8),
         ),
-        audits=(*sole_winner_audits(GapTest, tight=1 - 1e-6), *best_set_audits()),
+        audits=(
+            *sole_winner_audits(GapTest, tight=1 - 1e-6),
+            *best_set_audits(),
+            *best_list_audits(),
+        ),
         mutants=(
             under_replace(GapTest, LEADS, epsilon=1, delta="0.01"),
             under_replace(GapTest, GAPS, epsilon=1, delta="0.01", k=2),
+            under_replace(GapTest, GAPS, epsilon=1, delta="0.01", k=2, ranked=True),
         ),
     ),
     "choosing": Case(
@@ -601,11 +675,6 @@ CASES: dict[str, Case] = {
 
 LEVELS = [(900, 3), (899, 2), (870, 40), (500, 1), (3, 10**6)]
 LARGE = 10**12
-
-
-def needs_closed(name: str) -> bool:
-    """Whether a mechanism of the registry cannot serve an open universe."""
-    return MECHANISMS[name].pure and not MECHANISMS[name].abstains
 
 
 # What is missing
@@ -637,30 +706,39 @@ def missing(name: str, entry: Entry, case: Case | None) -> list[str]:
     page = proofs.PAGES / f"{name}.md"
     if not page.is_file():
         lacks.append(f"no proof page docs/proofs/{name}.md")
-    elif not any(
-        row.startswith(f"privmax.mechanisms.{entry.home}.{entry.name}")
-        for row in proofs.covered(page)
-    ):
-        lacks.append(f"no row for {entry.name} under Covers of docs/proofs/{name}.md")
-    reference = (ROOT / "docs/reference/mechanism-classes.md").read_text(encoding="utf-8")
-    if f"::: privmax.mechanisms.{entry.home}.{entry.name}\n" not in reference:
-        lacks.append(f"{entry.name} is not in docs/reference/mechanism-classes.md")
+    else:
+        lacks += page_faults(entry, page.read_text(encoding="utf-8"), f"docs/proofs/{name}.md")
     planned = {row.name for row in plan([name]).rows} if name in MECHANISMS else set()
     if entry.name not in planned and not (case and case.plan):
         lacks.append(f"no row in privmax.plan, and no reason for that in its Case in {here}")
     return lacks
 
 
+def page_faults(entry: Entry, text: str, page: str) -> list[str]:
+    """What a proof page lacks to be the page of this mechanism and of no other, in words."""
+    faults = []
+    path = re.escape(f"privmax.mechanisms.{entry.home}.{entry.name}")
+    if not re.search(rf"^\| `{path}[.`]", text, re.MULTILINE):
+        faults.append(f"no row for {entry.name} under Covers of {page}")
+    stated, _, rest = text.partition("**Precondition.**")
+    if not rest or "**Statement.**" not in stated:
+        faults.append(f"{page} does not begin with a statement and its precondition")
+    elif in_one_line(entry.statement) not in in_one_line(stated):
+        faults.append(f"the statement of {page} is not about the noise of {entry.name}")
+    return faults
+
+
+def in_one_line(text: str) -> str:
+    """Text without line breaks."""
+    return " ".join(text.split())
+
+
 def plan(names: list[str], universe: int | str = 1000) -> privmax.Plan:
     """A plan in which every mechanism has all that it needs."""
-    epsilon = 10 if any("large-margin" in name for name in names) else "0.5"  # they take long
+    slow = any(MECHANISMS[name].slow == "at a small epsilon" for name in names)
+    epsilon = 10 if slow else "0.5"
     # who must be told k is for lists, and has a row where one is planned for
-    only_lists = [
-        name
-        for name in names
-        if "k" in MECHANISMS[name].parameters
-        and MECHANISMS[name].parameters["k"].default is inspect.Parameter.empty
-    ]
+    only_lists = [name for name in names if "k" in MECHANISMS[name].requires]
     return privmax.plan(
         epsilon=epsilon,
         delta="1e-3",
@@ -703,7 +781,7 @@ def coin(monkeypatch):
     """An entry of the registry for it."""
     module = import_module("privmax.mechanisms.exponential")
     monkeypatch.setattr(module, "Coin", Coin, raising=False)
-    return Entry("Coin", "exponential", "the universe", abstains=False)
+    return replace(MECHANISMS["exponential"], name="Coin")
 
 
 def test_a_mechanism_that_brings_nothing_is_refused_and_told_what_is_missing(coin):
@@ -711,7 +789,6 @@ def test_a_mechanism_that_brings_nothing_is_refused_and_told_what_is_missing(coi
     assert lacks == [
         "no Case for it in CASES of tests/exact/test_contract.py",
         "no proof page docs/proofs/coin.md",
-        "Coin is not in docs/reference/mechanism-classes.md",
         "no row in privmax.plan, and no reason for that in its Case in "
         "tests/exact/test_contract.py",
     ]
@@ -736,14 +813,65 @@ def test_a_page_that_does_not_cover_the_mechanism_is_refused(tmp_path, monkeypat
     monkeypatch.setattr(proofs, "PAGES", tmp_path)
     (tmp_path / "gap-test.md").write_text("# Gap test\n", encoding="utf-8")
     lacks = missing("gap-test", MECHANISMS["gap-test"], CASES["gap-test"])
-    assert lacks == ["no row for GapTest under Covers of docs/proofs/gap-test.md"]
+    assert lacks == [
+        "no row for GapTest under Covers of docs/proofs/gap-test.md",
+        "docs/proofs/gap-test.md does not begin with a statement and its precondition",
+    ]
+
+
+@pytest.mark.parametrize(("name", "other"), list(permutations(MECHANISMS, 2)))
+def test_the_page_of_another_mechanism_is_refused_however_it_is_renamed(name, other):
+    """The copy covers the right class, under the right title: only its theorem is another's."""
+    entry, copied = MECHANISMS[name], MECHANISMS[other]
+    text = (proofs.PAGES / f"{other}.md").read_text(encoding="utf-8")
+    assert not page_faults(copied, text, "page")
+    text = text.replace(f"{copied.home}.{copied.name}", f"{entry.home}.{entry.name}")
+    text = text.replace(text.splitlines()[0], f"# {entry.title}")
+    assert page_faults(entry, text, "page") == [
+        f"the statement of page is not about the noise of {entry.name}"
+    ]
+
+
+def test_no_two_mechanisms_have_the_same_statement():
+    """An entry copied with its page would make the test above agree with both."""
+    assert len({in_one_line(entry.statement) for entry in MECHANISMS.values()}) == len(MECHANISMS)
 
 
 def test_what_is_no_mechanism_is_refused():
-    entry = Entry("NoisyMaximum", "noisy_maximum", "nothing", abstains=False)
+    entry = replace(MECHANISMS["exponential"], name="NoisyMaximum", home="noisy_maximum")
     assert missing("noisy-maximum", entry, None)[0] == (
         "NoisyMaximum is no privmax.mechanisms.contract.Mechanism"
     )
+
+
+# The entry
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_an_entry_agrees_with_the_class_it_describes(name):
+    entry = MECHANISMS[name]
+    assert entry.proof == f"proofs/{name}"
+    needed = {
+        option
+        for option, parameter in entry.parameters.items()
+        if parameter.default is inspect.Parameter.empty
+    }
+    assert needed - {"epsilon", "delta"} == set(entry.requires)
+    assert type(entry.make_example()) is entry.load()
+    assert all(hasattr(import_module(home), public) for public, home in entry.public.items())
+    assert all(getattr(privmax, public) for public in entry.public)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_what_an_entry_says_in_words_fits_into_a_table(name):
+    entry = MECHANISMS[name]
+    for part in fields(entry):
+        value = getattr(entry, part.name)
+        if isinstance(value, str):
+            assert "\n" not in value
+            assert value == value.strip()
+    assert 20 <= len(entry.serves) <= 90
+    assert not entry.serves.endswith(".")
 
 
 # The contract itself
@@ -766,7 +894,7 @@ ALL = [(name, mechanism) for name, case in CASES.items() for mechanism in case.l
 ON_PROFILES = [
     pytest.param(mechanism, Profile(LEVELS, universe=universe), id=f"{mechanism!r}-{universe}")
     for name, mechanism in ALL
-    for universe in ([LARGE] if needs_closed(name) else [LARGE, None])
+    for universe in ([LARGE] if MECHANISMS[name].needs_closed else [LARGE, None])
 ]
 every_law = pytest.mark.parametrize(("mechanism", "profile"), ON_PROFILES)
 every_mechanism = pytest.mark.parametrize(
@@ -850,7 +978,9 @@ def test_one_candidate_alone_is_always_drawn_in_a_closed_universe(mechanism):
 
 
 @pytest.mark.parametrize(
-    "mechanism", [mechanism for name, mechanism in ALL if not needs_closed(name)], ids=repr
+    "mechanism",
+    [mechanism for name, mechanism in ALL if not MECHANISMS[name].needs_closed],
+    ids=repr,
 )
 def test_nothing_is_drawn_where_nobody_was_seen(mechanism):
     for profile in (Profile([]), Profile([(-3, 1)])):
@@ -859,7 +989,7 @@ def test_nothing_is_drawn_where_nobody_was_seen(mechanism):
 
 
 @pytest.mark.parametrize(
-    "mechanism", [mechanism for name, mechanism in ALL if needs_closed(name)], ids=repr
+    "mechanism", [mechanism for name, mechanism in ALL if MECHANISMS[name].needs_closed], ids=repr
 )
 def test_an_open_universe_is_refused_without_delta(mechanism):
     for ask in (mechanism.law, lambda profile: mechanism.draw(profile, SYSTEM)):
@@ -897,6 +1027,19 @@ def law_of_sets(one: Walk) -> dict[Any, float]:
     return table
 
 
+def law_of_lists(one: Walk) -> dict[Any, float]:
+    """The law of the list of (score, index); those of the same blocks are equally likely."""
+    table: dict[Any, float] = {}
+    for law in one.mechanism.sequences(one.profile).values():
+        members = [[(score, index) for index in range(count or 0)] for score, count in law.blocks]
+        for blocks, chance in law.chances.items():
+            chosen = product(*(members[block] for block in blocks))
+            lists = [found for found in chosen if len(set(found)) == len(found)]
+            for found in lists:
+                table[found] = table.get(found, 0.0) + chance / len(lists)
+    return table
+
+
 def joint_law(one: Walk) -> dict[Any, float]:
     """The joint law, by (score, index, below, near maximizers)."""
     law: dict[Any, float] = {}
@@ -918,7 +1061,12 @@ def test_every_script_of_coins(one):
     not.
     """
 
+    is_list = one.mechanism.k > 1 and isinstance(one.mechanism, Ranker)
+
     def draw(coins):
+        if is_list:
+            drawn = one.mechanism.ranking(one.profile, coins)
+            return tuple((outcome.score, outcome.index) for outcome in drawn)
         if one.mechanism.k > 1:
             drawn = one.mechanism.subset(one.profile, coins)
             assert not any(outcome.below for outcome in drawn)
@@ -936,7 +1084,8 @@ def test_every_script_of_coins(one):
             for key, chance in law.items()
         )
 
-    law = law_of_sets(one) if one.mechanism.k > 1 else joint_law(one)
+    of_many = law_of_lists if is_list else law_of_sets
+    law = of_many(one) if one.mechanism.k > 1 else joint_law(one)
     assert finished.keys() <= law.keys()
     assert sum(chance > 0.01 for chance in law.values()) >= 2
     assert bracketed(law)
@@ -982,7 +1131,7 @@ def test_the_audit_refuses_the_mutant(one):
             marks=pytest.mark.slow if "large-margin" in name else (),
         )
         for name, mechanism in ALL
-        for candidates in ([1000] if needs_closed(name) else [1000, None])
+        for candidates in ([1000] if MECHANISMS[name].needs_closed else [1000, None])
     ],
 )
 def test_a_lead_is_the_smallest_that_succeeds(mechanism, candidates):
@@ -1003,7 +1152,7 @@ def test_a_lead_is_the_smallest_that_succeeds(mechanism, candidates):
             marks=pytest.mark.slow if name == "large-margin-truncated" else (),
         )
         for name, case in CASES.items()
-        for universe in ([1000] if needs_closed(name) else [1000, "open"])
+        for universe in ([1000] if MECHANISMS[name].needs_closed else [1000, "open"])
         if not case.plan
     ],
 )

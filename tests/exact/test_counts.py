@@ -21,6 +21,7 @@ from privmax.counts import (
     CountNoise,
     DiscreteGaussian,
     DiscreteLaplace,
+    SharedGaussian,
     choose_noise,
     count_moved,
     find_sigma,
@@ -211,9 +212,11 @@ def test_gaussian_noise_has_the_smaller_error_from_eight_counts_on():
     """By their standard deviations it is the ninth: 4.2·√9 against √2·9."""
     price = Privacy(1, "1e-6")
     kinds = [type(choose_noise(price, k=k).noise) for k in range(1, 20)]
-    assert kinds == [DiscreteLaplace] * 7 + [DiscreteGaussian] * 12
+    assert kinds == [DiscreteLaplace] * 7 + [SharedGaussian] * 12
     errors = [choose_noise(price, k=k).noise.error() for k in (1, 7, 8, 10, 100, 1000)]
-    assert errors == [3, 21, 23, 26, 83, 262]
+    assert errors == [3, 21, 16, 17, 46, 135]
+    alone = [choose_noise(price, k=k, neighbors=REPLACE).noise.error() for k in (8, 10, 100, 1000)]
+    assert alone == [23, 26, 83, 262]
     for k, smaller in ((8, False), (9, True)):
         sigma = find_sigma(price, k, 1)
         assert (sigma < math.sqrt(2) * k) is smaller
@@ -227,7 +230,7 @@ def test_noise_follows_growth_sensitivity_and_the_relation():
     assert choose_noise(price, k=2, sensitivity=7).noise == DiscreteLaplace(scale=14)
     wide = choose_noise(price, k=100, sensitivity=64, step=Fraction(1, 64)).noise
     assert wide.step == Fraction(1, 64)
-    assert abs(wide.error() - 83) < 1
+    assert abs(wide.error() - 46) < 1
     assert choose_noise(Privacy(1), k=100).privacy == Privacy(1)
     assert choose_noise(price, k=7).privacy == Privacy(1)
     assert choose_noise(price, k=8).privacy == price

@@ -41,7 +41,7 @@ from privmax.mechanisms import nested_margin as nested_code
 from privmax.mechanisms.stages import Stage
 from privmax.noise import balls
 from privmax.noise.balls import precision
-from privmax.privacy import swing
+from privmax.privacy import drift
 
 pytestmark = pytest.mark.slow
 
@@ -280,7 +280,7 @@ def test_the_values_that_coq_computed() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("neighbors", RELATIONS)
 def test_exponential(neighbors: str, part: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    mechanism, c = Exponential(epsilon=1, neighbors=neighbors), swing(neighbors)
+    mechanism, c = Exponential(epsilon=1, neighbors=neighbors), drift(neighbors)
     for levels in profiles(500 // part, highest=40, seed=1):
         q = labeled(levels, zeros=2)
         profile = Profile(levels.items(), universe=len(q))
@@ -315,7 +315,7 @@ def test_restricted_exponential(neighbors: str, part: int, monkeypatch: pytest.M
                 weight.value
                 for weight in weights.block_weights(window.first(near), mechanism._rate(1))
             ]
-        expected = by_score(formal.restricted(power(Fraction(1, swing(neighbors))), near, q), q)
+        expected = by_score(formal.restricted(power(Fraction(1, drift(neighbors))), near, q), q)
         assert [weight / sum(each) for weight in each] == list(_falling(expected))
 
 
@@ -326,7 +326,7 @@ def test_restricted_exponential(neighbors: str, part: int, monkeypatch: pytest.M
 def test_limited_domain(
     neighbors: str, growth: int | None, universe: str, part: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    c, delta = swing(neighbors), Fraction(1, 50)
+    c, delta = drift(neighbors), Fraction(1, 50)
     for place, levels in enumerate(profiles(250 // part, highest=40, seed=3)):
         k = 1 + place % 3
         mechanism = LimitedDomain(
@@ -369,7 +369,7 @@ def test_limited_domain(
 def test_nested_margin(
     neighbors: str, growth: int | None, universe: str, part: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    c, ranks = swing(neighbors), (1, 2, 4)
+    c, ranks = drift(neighbors), (1, 2, 4)
     mechanism = NestedMargin(
         epsilon=1, delta="0.02", neighbors=neighbors, ranks=ranks, growth=growth
     )
@@ -415,7 +415,7 @@ def test_gap_test(k: int, neighbors: str, part: int) -> None:
         q = labeled(levels, zeros=k + 1)
         with precision(256):
             expected = formal.chance(
-                (arb(7) / 10).exp(), arb(1) / 1000, formal.steps(swing(neighbors), k, q)
+                (arb(7) / 10).exp(), arb(1) / 1000, formal.steps(drift(neighbors), k, q)
             )
         released = mechanism.sets(Profile(levels.items()))[None]
         nothing = released.chances[(0,) * len(released.blocks)]
@@ -515,7 +515,7 @@ def set_margin_law(
 ) -> Any:
     """The law of formal/ for the stages of a mechanism with delta = 1/50; e^x is `exp` of x."""
     stages: list[Any] = []
-    c = swing(mechanism.neighbors)
+    c = drift(mechanism.neighbors)
     for stage, epsilon in mechanism.budgets(universe):
         delta = stage.part / 50 * exp(Fraction(0))
         u, v = (exp(epsilon / c * part) for part in (stage.tilt, 1 - stage.tilt))

@@ -17,7 +17,7 @@ from privmax import GapTest, ParameterError, Privacy, Profile, StableMaximum
 from privmax.mechanisms.stable_maximum import best_or_nothing
 from privmax.noise.balls import ball, precision
 from privmax.noise.coins import SYSTEM
-from privmax.privacy import ADD_REMOVE, REPLACE, swing
+from privmax.privacy import ADD_REMOVE, REPLACE, drift
 from privmax.testing import walk
 
 pytestmark = pytest.mark.slow
@@ -119,7 +119,7 @@ def test_no_mechanism_of_its_class_releases_more_often_on_two_candidates(neighbo
 
     for here in leads:
         for there in leads:
-            if here == there or abs(here - there) > swing(neighbors):
+            if here == there or abs(here - there) > drift(neighbors):
                 continue
             at_most(grow - 1 + delta, here=-1, there=grow)  # nothing
             if here * there > 0:
@@ -172,7 +172,7 @@ class _FloorPlusOne(GapTest):
     def _view(self, profile):
         window, _ = super()._view(profile)
         gap = window.depth(self.k + 1) - window.depth(self.k)
-        return window, gap // swing(self.neighbors) + 1 if gap else 0
+        return window, gap // drift(self.neighbors) + 1 if gap else 0
 
 
 class _OneSided(GapTest):
@@ -201,7 +201,7 @@ class _BestOfAll(GapTest):
 
     def _view(self, profile):
         window, _ = super()._view(profile)
-        return window, -(-(window.depth(self.k + 1) - window.depth(1)) // swing(self.neighbors))
+        return window, -(-(window.depth(self.k + 1) - window.depth(1)) // drift(self.neighbors))
 
 
 def refused(mechanism, **options):
@@ -324,6 +324,70 @@ def best_two(scores):
     """The places of the two best of three, or nothing where the second best is shared."""
     ranked = sorted(range(3), key=lambda place: -scores[place])
     return frozenset(ranked[:2]) if scores[ranked[1]] > scores[ranked[2]] else None
+
+
+# An order
+
+
+class _LastGapOnly(GapTest):
+    """Looks at how far the last leads all others, and not at the gaps between the best."""
+
+    def _view(self, profile):
+        window, _ = super()._view(profile)
+        gap = window.depth(self.k + 1) - window.depth(self.k)
+        return window, -(-gap // drift(self.neighbors))
+
+
+class _NextGapForgotten(GapTest):
+    """Looks at the gaps between the best, and not at how far the last leads all others."""
+
+    def _view(self, profile):
+        window, _ = super()._view(profile)
+        gaps = [window.depth(rank + 1) - window.depth(rank) for rank in range(1, self.k)]
+        return window, -(-min(gaps) // drift(self.neighbors))
+
+
+STAIRS = [(6 + low + gap, 6 + low, low) for gap in (0, 1, 2, 5) for low in (0, 1, 3, 9)]
+"""Two candidates before a third, with gaps of several sizes."""
+
+
+@pytest.mark.parametrize("neighbors", [ADD_REMOVE, REPLACE])
+@pytest.mark.parametrize("universe", ["open", "closed"])
+@pytest.mark.parametrize("k", [2, 3])
+def test_an_order_stays_within_its_cost(neighbors, universe, k):
+    mechanism = GapTest(epsilon=1, delta="0.01", k=k, ranked=True, neighbors=neighbors)
+    for options in ({"scores": STAIRS}, {"highest": 5}):
+        assert privmax.audit(mechanism, universe=universe, **options).holds
+
+
+@pytest.mark.parametrize("mutant", [_OneStepMore, _LastGapOnly, _NextGapForgotten])
+@pytest.mark.parametrize("neighbors", [ADD_REMOVE, REPLACE])
+def test_mutants_of_an_order(mutant, neighbors):
+    price = {"epsilon": 1, "delta": "0.01", "neighbors": neighbors, "k": 2, "ranked": True}
+    options = {"universe": "open", "scores": [*STAIRS, (9, 9, 0), (9, 3, 3), (12, 6, 5)]}
+    assert privmax.audit(GapTest(**price), **options).holds
+    assert refused(mutant(**price), **options)
+
+
+def test_an_order_is_drawn_best_first_and_shared_scores_give_none():
+    mechanism = GapTest(epsilon=1, delta="1e-6", k=3, ranked=True)
+    clear = Profile([(900, 1), (700, 1), (500, 1), (3, 9)])
+    assert [one.score for one in mechanism.subset(clear, SYSTEM)] == [900, 700, 500]
+    assert mechanism.subset(Profile([(900, 2), (500, 1)]), SYSTEM) == []
+    assert mechanism.subset(Profile([(9, 1), (5, 1)], universe=3, sensitivity=1), SYSTEM) == []
+    only = Profile([(900, 1), (700, 1), (500, 1)], universe=3)
+    assert len(mechanism.subset(only, SYSTEM)) == 3
+
+
+def test_its_text_is_that_of_earlier_versions_unless_an_order_is_asked_for():
+    price = {"epsilon": 1, "delta": "0.01"}
+    text = "GapTest(epsilon=1, delta=0.01, neighbors='add-remove', k={}{})"
+    assert repr(GapTest(**price)) == repr(GapTest(**price, ranked=True)) == text.format(1, "")
+    assert repr(GapTest(**price, k=2)) == text.format(2, "")
+    assert repr(GapTest(**price, k=2, ranked=True)) == text.format(2, ", ranked=True")
+    assert GapTest(**price, k=2) != GapTest(**price, k=2, ranked=True)
+    with pytest.raises(ParameterError, match=r"^ranked="):
+        GapTest(**price, ranked="yes")
 
 
 # The draw, and the lead

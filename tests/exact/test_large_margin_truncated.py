@@ -21,6 +21,7 @@ from privmax import (
     Profile,
 )
 from privmax.auditing import divergence
+from privmax.mechanisms.contract import search_lead
 from privmax.noise.balls import ball
 from privmax.noise.coins import SYSTEM
 from privmax.privacy import ADD_REMOVE, REPLACE
@@ -154,7 +155,7 @@ def test_mutant_stages(mutant, neighbors):
 @both_relations
 def test_mutant_margin_without_tau(neighbors):
     stage = MaxOfTruncated(epsilon=1, delta="0.01", near=2, neighbors=neighbors)
-    honest, short = 100 - stage.margin(), 100 - privmax.privacy.swing(neighbors)
+    honest, short = 100 - stage.margin(), 100 - privmax.privacy.drift(neighbors)
     assert worst(stage, (100, honest + 1, honest, honest)) <= 0.01 + 1e-10
     assert worst(stage, (100, short, short, short)) > 0.02
 
@@ -514,3 +515,15 @@ def test_bad_options_are_named(argument, value):
         LargeMarginTruncated(epsilon=1, delta="0.1", **{argument: value})
     with pytest.raises(ParameterError, match="near"):
         MaxOfTruncated(epsilon=1, delta="0.1", near=0)
+
+
+@pytest.mark.parametrize("kind", [LargeMargin, LargeMarginTruncated])
+@pytest.mark.parametrize(("candidates", "near"), [(None, 1), (None, 3), (10, 1), (10**4, 2)])
+def test_a_lead_is_the_same_wherever_its_search_begins(kind, candidates, near, monkeypatch):
+    """Guesses only save laws, of which the truncated stage needs few in an open universe."""
+    mechanism, asked = kind(epsilon=2, delta="1e-5"), []
+    expected = search_lead(mechanism._chance_best, candidates=candidates, near=near, success="0.9")
+    law = LargeMarginTruncated.law
+    monkeypatch.setattr(LargeMarginTruncated, "law", lambda *given: asked.append(1) or law(*given))
+    assert mechanism.lead(candidates=candidates, near=near, success="0.9") == expected
+    assert candidates is not None or len(asked) <= 6

@@ -16,7 +16,7 @@ from scipy.integrate import quad
 
 from privmax import DYADIC, LargeMargin, SharpMargin
 from privmax.planning.theory import least_lead, success_limit
-from privmax.privacy import ADD_REMOVE, REPLACE, swing
+from privmax.privacy import ADD_REMOVE, REPLACE, drift
 
 sys.path.append(str(Path(__file__).parent))
 
@@ -65,7 +65,7 @@ def test_thresholds_solve_their_equation(delta, neighbors):
     assert all(high > low for low, high in pairwise(mechanism.thresholds))
     for j in (0, 1, 2, 3, 10, 40):
         threshold, level = mechanism.thresholds[j], 2**j
-        gaps = [*np.arange(0, threshold + 100, 0.05), swing(neighbors)]
+        gaps = [*np.arange(0, threshold + 100, 0.05), drift(neighbors)]
         worst = max(mechanism.passing(gap - threshold) * mechanism.slip(gap, level) for gap in gaps)
         assert worst <= delta / ((j + 1) * (j + 2)) * (1 + 1e-9)
         assert worst >= delta / ((j + 1) * (j + 2)) * 0.99

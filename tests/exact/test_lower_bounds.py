@@ -5,6 +5,7 @@ private does.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from itertools import combinations, product
 
 import numpy as np
@@ -25,11 +26,12 @@ from privmax import (
 )
 from privmax.planning.theory import (
     approximate_lower_bound,
+    learning_limit,
     least_lead,
     pure_lower_bound,
     success_limit,
 )
-from privmax.privacy import ADD_REMOVE, REPLACE, swing
+from privmax.privacy import ADD_REMOVE, REPLACE, drift
 
 pytestmark = pytest.mark.slow
 
@@ -103,7 +105,7 @@ def test_the_family_is_what_the_page_says(neighbors):
     bound = approximate_lower_bound(
         epsilon="0.1", delta="1e-6", near=50, records=101, neighbors=neighbors
     )
-    assert bound.error == swing(neighbors) * 15 + (neighbors == REPLACE)  # ⌊(c/0.2)·ln 24.5⌋
+    assert bound.error == drift(neighbors) * 15 + (neighbors == REPLACE)  # ⌊(c/0.2)·ln 24.5⌋
     for best in (0, 49):
         scores = bound.scores(best)
         assert scores[best] == max(scores) == bound.records
@@ -133,7 +135,7 @@ def test_few_records_cap_the_error_and_a_large_delta_the_family():
 def test_group_privacy_on_the_family(neighbors, apart):
     """P(j | D^i) ≥ e^(−sε)·P(j | D^j) − δ(1 − e^(−sε))/(e^ε − 1)."""
     near, epsilon, delta = 6, 0.5, 0.1
-    steps = 2 * apart // swing(neighbors)
+    steps = 2 * apart // drift(neighbors)
     guards = Guards((near,), (1,), share="0.001")
     mechanism = SharpMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, guards=guards)
     law = mechanism.law(Profile([(30, 1), (30 - apart, near - 1)]))
@@ -200,7 +202,7 @@ def test_what_is_not_private_exceeds_the_limit():
 def test_permute_and_flip_nearly_meets_the_limit(candidates, near, neighbors):
     lead = PermuteAndFlip(epsilon=1, neighbors=neighbors).lead(candidates=candidates, near=near)
     excess = lead - least_lead(epsilon=1, candidates=candidates, near=near, neighbors=neighbors)
-    assert 0 <= excess <= 2 * swing(neighbors)
+    assert 0 <= excess <= 2 * drift(neighbors)
 
 
 @pytest.mark.slow
@@ -301,7 +303,7 @@ def test_with_two_candidates_the_limit_is_what_a_linear_program_attains(
 ):
     best = best_possible(2, lead, epsilon, delta, neighbors, top=4)
     limit = success_limit(lead, epsilon=epsilon, delta=delta, candidates=2, neighbors=neighbors)
-    if lead % swing(
+    if lead % drift(
         neighbors
     ):  # the last step is half a step, which the limit counts as a whole one
         assert 0.85 * limit < best < limit
@@ -339,7 +341,7 @@ def test_without_delta_the_set_margin_needs_two_records_more_than_anybody_must(
     at = {"epsilon": 1, "neighbors": neighbors}
     lead = SetMargin(**at, k=k).lead(candidates=universe)
     limit = least_lead(**at, candidates=universe, k=k)
-    assert limit <= lead <= limit + 2 * swing(neighbors)
+    assert limit <= lead <= limit + 2 * drift(neighbors)
 
 
 LISTS = [
@@ -419,3 +421,40 @@ def test_probabilities_beyond_floats_grow_step_by_step():
 def test_bad_numbers_of_a_list_are_named(options, name):
     with pytest.raises(ParameterError, match=f"^{name}="):
         least_lead(**{"epsilon": 1, "candidates": 5, **options})
+
+
+# Learning thresholds on a continuum
+
+
+@pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
+@pytest.mark.parametrize("delta", [0, "1e-6"])
+def test_no_mechanism_here_learns_more_often_than_the_limit(neighbors, delta):
+    """n examples at one of K thresholds: the counts of correct examples are n there, and those of
+    labels that every threshold gets right elsewhere.
+    """
+    for n, targets in ((5, 100), (20, 10**6), (40, 10**20)):
+        limit = learning_limit(epsilon=1, delta=delta, n=n, targets=targets, neighbors=neighbors)
+        profile = Profile([(n, 1), (n // 2, targets - 1)], universe=targets)
+        for mechanism in (
+            Exponential(epsilon=1, neighbors=neighbors),
+            PermuteAndFlip(epsilon=1, neighbors=neighbors),
+        ):
+            assert mechanism.law(profile).blocks[0][2] <= limit
+
+
+def test_the_limit_of_learning_tends_to_nothing_on_a_continuum():
+    found = [learning_limit(epsilon=1, n=1000, targets=2**power) for power in (64, 1500, 5000)]
+    assert found[0] == 1
+    assert found[1] < 0.01
+    assert found[2] == pytest.approx(0, abs=1e-300)
+    assert learning_limit(epsilon=1, delta="1e-6", n=1000, targets=2**5000) == 1
+    assert learning_limit(epsilon=1, n=3, targets=1) == 1
+
+
+def test_the_limit_of_learning_against_its_formula():
+    for n, targets, delta in ((3, 50, Fraction(1, 1000)), (2, 9, Fraction(0))):
+        stay = math.exp(-n)
+        slip = float(delta) * (1 - stay) / (math.e - 1)
+        exact = (1 + (targets - 1) * slip) / (1 + (targets - 1) * stay)
+        found = learning_limit(epsilon=1, delta=delta, n=n, targets=targets)
+        assert min(1, exact) <= found <= min(1, exact) * 1.06

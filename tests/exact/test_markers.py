@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privmax import Exponential, PermuteAndFlip, SetMargin, law
+from privmax import Exponential, PermuteAndFlip, Scores, SetMargin, law
 from privmax.auditing import divergence
 from privmax.markers import scores
 from privmax.markers.release import MarkerSource, top_markers
@@ -204,7 +204,9 @@ def worst(score, mechanism, groups, epsilon=None):
     """The largest divergence between neighbors, at the claimed epsilon or another."""
     pairs = score_all(score, groups)
     laws = {
-        scores: law(list(scores), mechanism=mechanism, universe=2, sensitivity=score.steps)
+        scores: law(
+            list(scores), mechanism=mechanism, universe=2, scores=Scores(sensitivity=score.steps)
+        )
         for scores in {one for one, _ in pairs}
     }
     at = mechanism.epsilon if epsilon is None else Fraction(epsilon)
@@ -302,7 +304,7 @@ def test_markers_that_somebody_has_are_no_universe():
         if not seen:
             return {None: 1.0}
         found = Difference(Groups(1, 1)).score(counts[seen]).tolist()
-        drawn = law(found, mechanism=mechanism, universe=len(seen), sensitivity=2)
+        drawn = law(found, mechanism=mechanism, universe=len(seen), scores=Scores(sensitivity=2))
         return {place: drawn[number] for number, place in enumerate(seen)}
 
     laws = {study: release(study) for study in studies(Groups(1, 1))}

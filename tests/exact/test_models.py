@@ -11,6 +11,7 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
+from by_name import by_name
 
 from privmax import Exponential, NestedMargin, PermuteAndFlip
 from privmax.auditing import divergence
@@ -317,7 +318,9 @@ def test_the_release_has_the_law(name):
     options = {} if name == "accuracy" else {"score": worth, "bounds": (0, 1), "resolution": "0.4"}
     mechanism = PermuteAndFlip(epsilon=1)
     drawn, unfinished = walk(
-        lambda coins: select_model(MODELS, x, y, mechanism=mechanism, coins=coins, **options).item,
+        lambda coins: (
+            by_name(select_model, MODELS, x, y, mechanism=mechanism, coins=coins, **options).item
+        ),
         14,
     )
     assert unfinished < 0.1

@@ -61,7 +61,9 @@ def test_a_size_that_does_not_name_everybody_is_refused(neighbors):
     with pytest.raises(
         privmax.ParameterError, match=r"^universe=4 is not allowed: fewer candidates are listed"
     ):
-        privmax.select({"a": 1, "b": 1}, epsilon=1, universe=4, neighbors=neighbors)
+        privmax.select(
+            {"a": 1, "b": 1}, epsilon=1, universe=4, scores=privmax.Scores(neighbors=neighbors)
+        )
 
 
 def test_a_size_beyond_all_bounds_is_refused_as_such():

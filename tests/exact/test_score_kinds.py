@@ -21,7 +21,9 @@ UNIVERSE = ["a", "b"]
 
 def laws(mechanism, universe, data_sets):
     return [
-        privmax.law(data, mechanism=mechanism, universe=universe, sensitivity="0.01")
+        privmax.law(
+            data, mechanism=mechanism, universe=universe, scores=privmax.Scores(sensitivity="0.01")
+        )
         for data in data_sets
     ]
 

@@ -28,7 +28,7 @@ from privmax.mechanisms.sets import uniform_subset
 from privmax.mechanisms.stages import default_stages
 from privmax.noise.balls import START, ball, precision
 from privmax.noise.coins import SYSTEM
-from privmax.privacy import ADD_REMOVE, REPLACE, swing
+from privmax.privacy import ADD_REMOVE, REPLACE, drift
 from privmax.testing import SeededCoins, walk
 
 pytestmark = pytest.mark.slow
@@ -66,7 +66,7 @@ TIES = [(1, 1, 0, 0), (1, 1, 1, 0), (3, 3, 3, 0), (4, 4, 3, 3), (20, 20, 20, 20)
 
 def gaps(neighbors):
     """Two candidates ahead of two others, from not at all to clearly."""
-    c = swing(neighbors)
+    c = drift(neighbors)
     clear = [(3 + c * lead, 3 + c * lead, 3, 3) for lead in (2, 6, 10, 14, 18, 22)]
     apart = [(c * (lead + 8), c * lead, 1, 0) for lead in (3, 12, 20)]
     return [*TIES, *clear, *apart]
@@ -89,7 +89,7 @@ def enumerate_for(mechanism, scores, universe="open", sensitivity=1):
         mechanism.stages,
         mechanism.epsilon,
         mechanism.delta,
-        c=swing(mechanism.neighbors),
+        c=drift(mechanism.neighbors),
         sensitivity=sensitivity,
         is_open=universe == "open",
     )
@@ -257,11 +257,16 @@ def test_scores_on_a_grid_of_several_steps_to_a_record_keep_the_cost(neighbors):
 
 
 def test_a_grid_and_its_multiple_have_one_law():
-    """Scores in steps of 0.25 with a sensitivity of 0.5 are those in records of two steps."""
+    """Scores in steps of 0.25 with a sensitivity of 0.5, the room for rounding included, are those
+    in records of two steps.
+    """
     mechanism = made(SOFT)
     fine = {"a": 3.25, "b": 2.0, "c": 0.25}
     named = privmax.law(
-        fine, mechanism=mechanism, universe=list("abcd"), sensitivity="0.5", resolution="0.25"
+        fine,
+        mechanism=mechanism,
+        universe=list("abcd"),
+        scores=privmax.Scores(sensitivity="64/129", resolution="0.25"),
     )
     steps = mechanism.law(Profile([(13, 1), (8, 1), (1, 1)], universe=4, sensitivity=2))
     assert named["a"] == steps.of(13)
@@ -670,13 +675,18 @@ def test_logarithms_of_binomials_are_within_their_bound():
 # Leads
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("k", [1, 10, 100, 1000])
-@pytest.mark.parametrize(("neighbors", "expected"), [(ADD_REMOVE, 25), (REPLACE, 49)])
-def test_leads_of_the_default_are_the_same_for_every_k(k, neighbors, expected):
-    mechanism = SetMargin(epsilon=1, delta="1e-6", k=k, neighbors=neighbors)
-    assert mechanism.lead(candidates=None) == expected
-    assert mechanism.lead(candidates=10**7) == expected
+LEADS = {
+    # k = 1, 10, 20, 100
+    ADD_REMOVE: {1: 24, 10: 25, 20: 55, 100: 297},
+    REPLACE: {1: 47, 10: 49, 20: 109, 100: 593},
+}
+
+
+@both
+@pytest.mark.parametrize("k", [1, 10, 20, 100])
+def test_leads_of_the_default_are_small_where_k_is(k, neighbors):
+    mechanism = SetMargin(epsilon=1, delta="1e-6", neighbors=neighbors, k=k)
+    assert mechanism.lead(candidates=None, near=k) == LEADS[neighbors][k]
 
 
 @pytest.mark.parametrize(("k", "expected"), [(10, 126), (100, 1021), (1000, 7906)])

@@ -197,7 +197,7 @@ def test_a_row_adds_no_more_than_it_says():
 
         def scores(rows, selector=selector):
             X, y = np.array([row[:1] for row in rows]), np.array([row[1] for row in rows])
-            return selector._source(X, y, selector._terms(1), None)
+            return selector._source(X, y, selector._question(1), None)
 
         base = [(0.5, 0.5)] * 3
         found = set()
@@ -211,8 +211,8 @@ def test_a_row_adds_no_more_than_it_says():
 
 
 def test_sums_move_either_way_so_counts_constants_are_not_used():
-    terms = MarginalSelector(2, 1, low=-1, high=1, label_low=-1, label_high=1)._terms(9)
-    assert terms.choice.mechanism.neighbors == "replace"
-    assert terms.cost().neighbors == "add-remove"
-    assert not terms.cost().ranged
-    assert terms.cost().privacy.epsilon == Fraction(1)
+    question = MarginalSelector(2, 1, low=-1, high=1, label_low=-1, label_high=1)._question(9)
+    assert question.choice.mechanism.neighbors == "replace"
+    assert question.charge().neighbors == "add-remove"
+    assert not question.charge().bounded_range
+    assert question.charge().privacy.epsilon == Fraction(1)

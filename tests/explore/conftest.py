@@ -27,6 +27,12 @@ def pool() -> Iterator[Pool]:
     found.close()
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages may compute for ten minutes: a busy machine takes its time."""
+    monkeypatch.setattr(Explorer.compute, "__kwdefaults__", {"key": None, "seconds": 600.0})
+
+
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """A log in which tea is far ahead."""
@@ -42,7 +48,8 @@ def explorer(tmp_path: Path, data: Path, pool: Pool) -> Iterator[Explorer]:
     given = {"file": str(data), "columns": ["drink"], "where": ["country"], "user": "person"}
     sample = {"file": "sample:counts"}
     datasets = {"log": Dataset.of("log", given), "counts": Dataset.of("counts", sample)}
-    yield Explorer(gate_for("127.0.0.1", PORT), pool, ledger, datasets)
+    gate = gate_for("127.0.0.1", PORT, own_user=False)  # there is no connection
+    yield Explorer(gate, pool, ledger, datasets)
     ledger.close()
 
 

@@ -21,6 +21,19 @@ BLOCK = re.compile(r"^```([^\n]+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SERVED = re.compile(r"Open http://127\.0\.0\.1:8765/\?key=\S+")
 
 
+def check_socket(folder, block):
+    """The block about a socket: what is typed, and what is printed for it."""
+    typed, printed = block.replace("~", str(folder)).removeprefix("$ ").split("\n", 1)
+    program = [sys.executable, "-m", "privmax", *shlex.split(typed)[1:]]
+    with subprocess.Popen(
+        program, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as served:
+        lines = [served.stdout.readline() for _ in range(2)]
+        served.terminate()
+    found = "".join(lines).replace(f"{folder}/", "/home/ada/")
+    assert re.sub(r"key=\S+", "key=…", found) == printed
+
+
 @pytest.mark.slow
 def test_the_page_works_from_top_to_bottom(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -31,6 +44,9 @@ def test_the_page_works_from_top_to_bottom(tmp_path, monkeypatch):
         if kind == "toml data.toml":
             Path("data.toml").write_text(block)
             assert read_datasets({}, "data.toml")["shop"].user == "user_id"
+            continue
+        if kind == "console socket":
+            check_socket(tmp_path, block)
             continue
         typed, _, printed = block.replace("\\\n", "").removeprefix("$ ").partition("\n")
         words = shlex.split(typed)[1:]

@@ -7,8 +7,10 @@ import io
 import json
 import re
 import shlex
+import time
 from concurrent.futures import ThreadPoolExecutor
 from html import unescape
+from html.parser import HTMLParser
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -16,15 +18,18 @@ from click.testing import CliRunner
 from starlette.testclient import TestClient
 
 import privmax
+import privmax.ledger.reading as ledger_module
 from privmax.cli import main
 from privmax.errors import ParameterError
-from privmax.explore.ask_page import Asked, recall
+from privmax.explore.ask_page import recall
 from privmax.explore.datasets import Dataset, read_datasets
+from privmax.explore.item_question import Asked
 from privmax.explore.jobs import plan_leads, slow_mechanisms, try_draws
+from privmax.explore.keys_question import AskedKeys
 from privmax.explore.plan_page import Question
 from privmax.explore.server import application
-from privmax.explore.state import Explorer
 from privmax.explore.work import Pool, SlowError
+from privmax.ledger import Charge
 from privmax.privacy import Privacy
 
 HERE = "http://127.0.0.1:8765"  # as in conftest.py
@@ -76,9 +81,7 @@ def test_the_python_line_and_the_command_run_and_agree_with_the_page(client, giv
 
 
 @pytest.mark.slow
-def test_all_mechanisms_of_a_plan_are_on_the_page(client, monkeypatch):
-    patient = {"key": None, "seconds": 600.0}  # a busy machine may take its time
-    monkeypatch.setattr(Explorer.compute, "__kwdefaults__", patient)
+def test_all_mechanisms_of_a_plan_are_on_the_page(client):
     found = set(rows(client.get("/plan").text)) | set(rows(client.get("/plan/slow").text))
     assert found == {row.name for row in privmax.plan(epsilon=1, delta=1e-6).rows}
     assert slow_mechanisms(1, False)
@@ -87,7 +90,67 @@ def test_all_mechanisms_of_a_plan_are_on_the_page(client, monkeypatch):
 
 @pytest.mark.slow
 def test_what_is_still_computed_is_called_as_in_the_table(client):
-    assert "Computing LargeMargin, LargeMarginTruncated …" in client.get("/plan").text
+    page = client.get("/plan").text
+    assert ">Compute LargeMargin, LargeMarginTruncated</a>" in page
+    assert "LargeMarginTruncated" not in rows(page)
+    whole = client.get(unescape(re.search(r'<a href="(/plan\?slow[^"]*)"', page)[1])).text
+    assert "LargeMarginTruncated" in rows(whole)
+    assert "Compute LargeMargin" not in whole
+
+
+class Controls(HTMLParser):
+    """What on a page can be clicked, dragged or typed into and needs a script."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.count = 0
+        self._form: dict[str, str] | None = None
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        if tag == "form":
+            self._form = given
+        is_control = tag in ("button", "select", "textarea", "input") or "hx-get" in given
+        if not is_control or "scripted" in given.get("class", "").split():
+            return
+        self.count += 1
+        works = self._form is not None and "action" in self._form
+        if tag == "button":
+            works = works and given.get("type") == "submit"
+        if "hx-get" in given:
+            works = given.get("action") == given["hx-get"] or "href" in given
+        if not works or given.get("type") == "range" or "hx-post" in given:
+            self.found.append(self.get_starttag_text())
+
+    def handle_endtag(self, tag):
+        if tag == "form":
+            self._form = None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "address",
+    ["/plan", "/plan/keys", "/try?draw=yes", "/ask", "/ask?kind=keys",
+     "/ask/preview?dataset=log&items=drink&epsilon=1&delta=1e-6",
+     "/ask/preview?kind=keys&dataset=log&items=drink&epsilon=1&delta=1e-6",
+     "/history", "/history/verify", "/handover", "/answer?request=lost"],
+)  # fmt: skip
+def test_every_control_is_a_form_or_a_link(client, explorer, address):
+    charge_only(explorer, ASKED[0], "lost")
+    controls = Controls()
+    controls.feed(client.get(address).text)
+    assert controls.found == []
+    assert controls.count or address == "/history/verify"
+
+
+def test_controls_that_need_a_script_would_be_found():
+    for bad in ('<button type="button" hx-get="/x">Go</button>', '<input type="range">',
+                '<form action="/x"><input type="range"></form>',
+                '<div hx-get="/x" hx-trigger="load"></div>'):  # fmt: skip
+        controls = Controls()
+        controls.feed(bad)
+        assert controls.found
 
 
 @pytest.mark.slow
@@ -131,14 +194,14 @@ def test_what_was_computed_is_kept(client, explorer, monkeypatch):
 @pytest.mark.slow
 def test_a_worker_that_was_stopped_is_replaced():
     pool = Pool(1)
-    job = pool.job("plan", {"epsilon": "0.001", "delta": "1e-12"}, None, is_slow=True)
+    job = pool.job("plan", {"epsilon": "0.03", "delta": "1e-6"}, None, is_slow=True)  # minutes
     with ThreadPoolExecutor(1) as threads:
         waiting = threads.submit(job.result)
         while job._worker is None:
-            pass
+            time.sleep(0.01)
         job.stop()
         with pytest.raises(SlowError):
-            waiting.result(10)
+            waiting.result()
     assert pool.job("plan", {"epsilon": "1", "delta": "1e-6"}, None).result()["limit"] == 16
     with pytest.raises(ParameterError, match="k"):
         pool.job("plan", {"epsilon": "1", "delta": "1e-6", "k": 0}, None).result()
@@ -238,17 +301,14 @@ def test_what_does_not_fit_is_said_and_not_spent(client, send, explorer):
 
 def charge_only(explorer, asked: Asked, request: str) -> None:
     """A charge whose answer was never recorded, as after a crash."""
-    selection, reading = asked.prepare(explorer.datasets[asked.dataset])
     ledger = explorer.ledger
 
     def stop(stack):
         raise KeyboardInterrupt
 
+    paying = ledger.request(request, account=asked.account, dataset=asked.dataset)
     with contextlib.suppress(KeyboardInterrupt):
-        selection.answer(
-            stop, ledger.request(request, account=asked.account, dataset=asked.dataset),
-            ready=reading.ready,
-        )  # fmt: skip
+        asked.prepare(explorer.datasets[asked.dataset]).answer(paying, stop)
     assert ledger.find(request)[0] is not None
     assert ledger.find(request)[1] is None
 
@@ -261,6 +321,9 @@ ASKED = [
     Asked("log", ("drink",), "0.5", "1e-6", 40, False, "open", None, "0.1"),
     Asked("counts", ("query",), "1", "0", 1, False, "200"),
     Asked("log", ("drink",), "0.1", "1e-6", 1, False, "open", None, None, "ada"),
+    AskedKeys("log", ("drink",), "1", "1e-6"),
+    AskedKeys("log", ("drink",), "0.5", "1e-7", 3, "country = 'DE'", "0.2", True, "ada"),
+    AskedKeys("log", ("drink",), "1", "1e-6", 1, None, "0.1"),
 ]
 
 
@@ -293,10 +356,55 @@ def test_answers_of_other_commands_are_shown_as_the_ledger_holds_them(client, ex
 
 def test_the_history_is_verified_and_saved(client, send, explorer):
     send("/ask/release", request="one", **QUESTION)
-    assert "All 3 events add up" in client.get("/history/verify").text
+    whole = client.get("/history/verify").text
+    part = client.get("/history/verify", headers={"HX-Request": "true"}).text
+    assert "All 3 events add up" in part
+    assert part in whole
+    assert "Back to the history" in whole
     lines = client.get("/history/export.jsonl").text.splitlines()
     assert [json.loads(line)["kind"] for line in lines] == ["created", "reserved", "released"]
-    assert json.loads(lines[-1]) == vars(list(explorer.ledger.history())[-1])
+    last = list(explorer.ledger.history())[-1]
+    assert last.fault is None
+    stored = {name: value for name, value in vars(last).items() if name != "fault"}
+    assert json.loads(lines[-1]) == stored
+
+
+@pytest.fixture
+def long_ledger(explorer):
+    """A ledger of 1,501 events; the last two charges have an answer, one of an unknown shape."""
+    with explorer.ledger.batch() as batch:
+        price = Charge(Privacy("1/10000"))
+        charged = [batch.charge(price, {}, request=f"r{one}") for one in range(1_498)]
+    charged[-2].record("x")
+    charged[-1].record({"items": ["y"]})
+    return explorer.ledger
+
+
+@pytest.mark.slow
+def test_a_long_history_is_not_read_to_show_its_end(client, long_ledger, monkeypatch):
+    read = []
+    made = ledger_module.mark
+    monkeypatch.setattr(ledger_module, "mark", lambda row: read.append(1) or made(row))
+    page = client.get("/history").text
+    assert len(read) < 500
+    assert "1,501" in page
+    assert page.count("<td>recorded</td>") == 1
+    assert page.count('<th scope="row" class="when">') == 50
+    assert "Only the last 50 are listed." in page
+    assert "the last 20 of them" in page  # charged, and never answered
+    assert page.count('<li><a href="/answer?') == 20
+    for last, listed in ((500, 500), (5000, 1_499)):
+        (link,) = re.findall(r'href="(/history\?last=\d+)"', page)
+        assert link == f"/history?last={last}"
+        page = client.get(link).text
+        assert page.count('<th scope="row" class="when">') == listed
+    assert "/history?last=" not in page
+    assert "Only the last" not in page
+
+
+@pytest.mark.parametrize("last", ["0", "-1", "x", "10" * 40, "5001"])
+def test_what_is_asked_of_the_history_beyond_its_pages_is_the_first_page(client, last):
+    assert client.get("/history", params={"last": last}).status_code == 200
 
 
 def test_without_a_ledger_pages_say_what_to_do(explorer, pool):

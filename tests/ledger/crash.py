@@ -197,10 +197,10 @@ def _released(ledger: Any, request: str, slow: float) -> Any:
 
 
 def _hasty(ledger: Any, request: str, slow: float) -> Any:
-    from privmax.ledger import Price
+    from privmax.ledger import Charge
     from privmax.privacy import Privacy
 
-    reservation = ledger.charge(Price(Privacy(EPSILON)), {}, request=request)
+    reservation = ledger.charge(Charge(Privacy(EPSILON)), {}, request=request)
     drawn = random.randrange(10**9)
     time.sleep(slow)
     reservation.record({"items": [drawn], "free": {}})
@@ -247,12 +247,12 @@ ACTS: dict[str, Callable[..., int]] = {"release": release, "create": create}
 
 def _turn_clock(seconds: float) -> None:
     """Give the module that dates events a wrong clock."""
-    from privmax.ledger import ledger
+    from privmax.ledger import chain
 
     def now(zone: Any) -> datetime:
         return datetime.now(zone) + timedelta(seconds=seconds)
 
-    ledger.datetime = SimpleNamespace(datetime=SimpleNamespace(now=now), UTC=UTC)  # type: ignore[assignment, attr-defined]
+    chain.datetime = SimpleNamespace(datetime=SimpleNamespace(now=now), UTC=UTC)  # type: ignore[assignment, attr-defined]
 
 
 def _worker(job: dict[str, Any]) -> int:

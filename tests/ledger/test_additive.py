@@ -11,10 +11,10 @@ import pytest
 from privmax import Ledger, Privacy
 from privmax.errors import BudgetError, DataError, LedgerError, ParameterError
 from privmax.learning import Number, PrivateGAM, PrivateSearch, PrivateTree, Schema
-from privmax.learning.additive.estimator import AdditiveTerms
+from privmax.learning.additive.estimator import AdditiveFit
 from privmax.learning.additive.fitting import Layout
 from privmax.learning.additive.rounds import AdditiveRounds
-from privmax.learning.tree import TreeSplits, TreeTerms
+from privmax.learning.tree import TreeFit, TreeSplits
 
 RNG = np.random.default_rng(7)
 X = RNG.uniform(0, 10, size=(1000, 2))
@@ -144,24 +144,24 @@ WRONG = [
 ]
 
 
-def additive_terms():
+def additive_fit():
     rounds = AdditiveRounds(epsilon=1, delta=1e-6, rounds=3, pairs=1)
-    return AdditiveTerms(given=rounds, unit="row", layout=Layout.of(SCHEMA))
+    return AdditiveFit(rounds, Layout.of(SCHEMA))
 
 
 @pytest.mark.parametrize("forged", FORGED, ids=str)
 def test_a_record_that_is_no_model_is_refused(forged):
     with pytest.raises(LedgerError, match="none of this schema"):
-        additive_terms().decode(forged)
+        additive_fit().read_model(forged)
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=str)
 def test_a_record_of_other_cells_is_refused(wrong):
     good = {"intercept": 0, "tables": [TABLE], "path": [[0], [0]]}
-    assert additive_terms().decode(good).intercept == 0
+    assert additive_fit().read_model(good).intercept == 0
     table = {**TABLE, **wrong}
     with pytest.raises(LedgerError, match="none of this schema"):
-        additive_terms().decode({**good, "tables": [table], "path": [table["features"]]})
+        additive_fit().read_model({**good, "tables": [table], "path": [table["features"]]})
 
 
 def test_models_with_pairs_are_read_again(ledger):
@@ -187,10 +187,10 @@ LEAF = {"counts": [1, 2]}
     ids=str,
 )
 def test_a_record_that_is_no_tree_is_refused(forged):
-    terms = TreeTerms(given=TreeSplits(epsilon=1, depth=1), unit="row", schema=SCHEMA)
-    assert terms.decode({"feature": 0, "cells": [0], "branches": [LEAF, LEAF]}).feature == 0
+    fit = TreeFit(TreeSplits(epsilon=1, depth=1), SCHEMA)
+    assert fit.read_tree({"feature": 0, "cells": [0], "branches": [LEAF, LEAF]}).feature == 0
     with pytest.raises(LedgerError, match="none of this schema"):
-        terms.decode(forged)
+        fit.read_tree(forged)
 
 
 @pytest.mark.parametrize("learner", [PrivateGAM, PrivateTree])

@@ -11,11 +11,11 @@ from faults.disks import may_mount
 from faults.processes import lost_replies, one_request_of_many
 from faults.scene import POSTGRES, SQLITE, Scene, Trial, Yard, asked, differences
 
-from privmax.ledger import Ledger, Price
+from privmax.ledger import Charge, Ledger
 from privmax.ledger.checks import TRIGGERS
 from privmax.privacy import Privacy
 
-CENT = Price(Privacy("1/100"))  # what a release of a worker costs
+CENT = Charge(Privacy("1/100"), unit="user")  # what a release of a worker costs
 PAGE = Path(__file__).resolve().parents[2] / "docs/ledger.md"
 
 
@@ -117,7 +117,8 @@ def test_a_charge_that_nobody_asked_for_is_seen(scene):
 
 def test_a_wrong_price_is_seen(scene, yard):
     with Ledger(scene.place, scene.name) as ledger:
-        ledger.charge(Price(Privacy("1/50")), {}, request="w0-3").record({"items": [1], "free": {}})
+        price = Charge(Privacy("1/50"), unit="user")
+        ledger.charge(price, {}, request="w0-3").record({"items": [1], "free": {}})
     crash.Outside(scene._file(0)).tell(request="w0-3", answer=1)
     assert judged(scene) == ["the charges are not what is spent"]
 
@@ -139,7 +140,7 @@ def test_a_file_that_others_may_read_is_seen(scene):
 
 def test_a_changed_event_is_seen(scene):
     asked(scene.place, "DROP TRIGGER privmax_events_kept")
-    asked(scene.place, "UPDATE privmax_events SET moment = '2001-01-01T00:00Z' WHERE seq = 2")
+    asked(scene.place, "UPDATE privmax_events SET moment = '2001-01-01T00:00:00Z' WHERE seq = 2")
     assert judged(scene) == [
         "verify finds: event 2: its hash does not match: it, or the event before it, was changed"
     ]
@@ -177,7 +178,7 @@ def test_a_retry_under_another_id_is_seen(monkeypatch, yard):
 def test_a_ledger_that_does_not_refuse_is_seen(monkeypatch, yard):
     scene = Scene(yard, yard.place(SQLITE), budget=CENT.privacy)
     monkeypatch.setattr("privmax.ledger.rules.Total.fits", lambda _: True)
-    monkeypatch.setattr("privmax.ledger.sqlite.TRIGGERS", {})
+    monkeypatch.setattr("privmax.ledger.sqlite_schema.TRIGGERS", {})
     for name in TRIGGERS:
         asked(scene.place, f"DROP TRIGGER {name}")
     with Ledger(scene.place, scene.name) as ledger:

@@ -13,11 +13,11 @@ import pytest
 from faults.scene import POSTGRES, SQLITE, Yard
 
 from privmax.errors import AnswerError, BudgetError, LedgerError, ParameterError
-from privmax.ledger import Ledger, Price
+from privmax.ledger import Charge, Ledger
 from privmax.ledger.sqlite import SqliteStore
 from privmax.privacy import Privacy
 
-TENTH = Price(Privacy("1/10"))
+TENTH = Charge(Privacy("1/10"))
 SECRET = "zorblax"
 
 
@@ -81,7 +81,7 @@ def test_a_reservation_is_worth_nothing_before_the_commit(ledger, use):
 @pytest.mark.slow
 @pytest.mark.parametrize("place", range(12))
 def test_what_does_not_fit_refuses_all(ledger, place):
-    large = Price(Privacy("0.95"))
+    large = Charge(Privacy("0.95"))
     with pytest.raises(BudgetError, match="Nothing was charged") as caught, ledger.batch() as batch:
         made = [
             batch.charge(large if n == place else TENTH, {}, request=f"r{n}") for n in range(12)
@@ -98,7 +98,7 @@ def test_what_does_not_fit_refuses_all(ledger, place):
 
 
 def test_the_request_that_does_not_fit_is_told_by_its_id_and_place(ledger):
-    prices = {"a": TENTH, "b": Price(Privacy(1)), "c": TENTH}
+    prices = {"a": TENTH, "b": Charge(Privacy(1)), "c": TENTH}
     with pytest.raises(BudgetError) as caught, ledger.batch() as batch:
         _ = [batch.charge(price, {}, request=name) for name, price in prices.items()]
     assert "It was request 'b', number 2 of a batch." in caught.value.__notes__[0]
@@ -160,7 +160,7 @@ def test_a_batch_is_used_once_and_within_its_block(ledger, tmp_path):
 
 def test_threads_share_a_batch_and_a_handle(ledger):
     with ledger.batch() as batch, ThreadPoolExecutor(4) as pool:
-        made = list(pool.map(lambda n: batch.charge(Price(Privacy("1/100")), {"n": n}), range(40)))
+        made = list(pool.map(lambda n: batch.charge(Charge(Privacy("1/100")), {"n": n}), range(40)))
     assert sorted(one.seq for one in made) == list(range(2, 42))
 
     def spend(_):
@@ -269,10 +269,12 @@ def _events_after_kills(place, kills, size):
     """What a ledger holds after processes that charge and record batches were killed."""
     chance = random.Random(7)
     for kill in range(kills):
+        ready, begun = os.pipe()
         child = os.fork()
         if not child:
             try:
                 with Ledger(place, "killed") as own:
+                    os.close(begun)  # a busy machine may take long to come here
                     for number in range(10**6):
                         with own.batch() as batch:
                             made = [
@@ -284,6 +286,9 @@ def _events_after_kills(place, kills, size):
                                 batch.record(one, one.request)
             finally:
                 os._exit(1)
+        os.close(begun)
+        os.read(ready, 1)
+        os.close(ready)
         time.sleep(chance.uniform(0.02, 0.3))
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)

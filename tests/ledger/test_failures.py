@@ -11,13 +11,14 @@ import gc
 import math
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 import numpy as np
 import pytest
 
 from privmax import Privacy, law, select
+from privmax.best_items import BestItems
 from privmax.errors import AnswerError, EngineError, LedgerError
 from privmax.itemsets import top_itemsets
 from privmax.itemsets.source import ItemsetSource
@@ -25,7 +26,7 @@ from privmax.learning import PrivateERM, Stumps, select_model
 from privmax.ledger import Ledger, Reservation
 from privmax.ledger.payment import FAILED
 from privmax.mechanisms.permute_and_flip import PermuteAndFlip
-from privmax.release import Release
+from privmax.payload import Drawn
 from privmax.sources.memory import MemorySource
 
 SECRET = "zorblax-4711"
@@ -131,7 +132,7 @@ def test_a_transcript_of_neighbours_stays_within_the_price(ledger, monkeypatch):
 STEPS = {
     "in the draw": (PermuteAndFlip, "draw", 1),
     "at the look-up": (MemorySource, "names", 1),
-    "when it is written": (Release, "to_record", 1),
+    "when it is written": (Drawn, "to_json", 1),
     "when it is recorded": (Reservation, "record", 1),
 }
 
@@ -159,10 +160,10 @@ def test_whatever_fails_after_the_charge_closes_the_request(ledger, monkeypatch,
     asked = {"epsilon": 1, "universe": ["a", "b"], "ledger": ledger.request("r1")}
     with pytest.raises(error if error is EngineError else AnswerError) as caught:
         select({"a": 5, "b": 5}, **asked)
-    (note,) = caught.value.__notes__
-    assert "charged" in note
-    assert "recorded as no answer" in note
-    assert "repeating the request 'r1' returns no answer" in note
+    told = str(caught.value)
+    assert "The privacy cost was charged and stays spent" in told
+    assert "recorded as no answer" in told
+    assert "repeating the request 'r1' returns no answer" in told
     assert list(ledger.history())[-1].body == {"answer": {"items": [], "free": {}, FAILED: True}}
     again = select({"a": 5, "b": 5}, **asked)
     assert (again.items, again.item, again.diagnostics) == ((), None, {})
@@ -170,22 +171,40 @@ def test_whatever_fails_after_the_charge_closes_the_request(ledger, monkeypatch,
     assert ledger.spent == Privacy(1)
 
 
-def test_a_ledger_that_cannot_be_reached_leaves_the_request_open(ledger, monkeypatch):
-    """Both when the answer is recorded, and when no answer is in its place."""
-    failing_for(monkeypatch, BAD, ValueError())
-    asked = {"epsilon": 1, "universe": 1, "ledger": ledger.request("r1")}
+@contextmanager
+def unreachable(monkeypatch):
     with monkeypatch.context() as gone:
         gone.setattr(
             Reservation,
             "record",
-            lambda self, answer: (_ for _ in ()).throw(LedgerError("It is gone.")),
+            lambda self, answer: (_ for _ in ()).throw(
+                LedgerError("It is gone. Nothing was charged or recorded by this call.")
+            ),
         )
-        for scores in ({"a": 1}, {BAD: 1}):
-            with pytest.raises(LedgerError, match="It is gone") as caught:
-                select(scores, **asked)
-            assert "Repeat the request 'r1'" in caught.value.__notes__[0]
+        yield
+
+
+def test_a_ledger_that_cannot_be_reached_leaves_the_request_open(ledger, monkeypatch):
+    asked = {"epsilon": 1, "universe": 1, "ledger": ledger.request("r1")}
+    with unreachable(monkeypatch), pytest.raises(LedgerError, match="It is gone") as caught:
+        select({"a": 1}, **asked)
+    assert str(caught.value) == (
+        "It is gone. The privacy cost was charged before this happened, and stays spent. Repeat "
+        "the request 'r1': that costs nothing more."
+    )
     assert [event.kind for event in ledger.history()] == ["created", "reserved"]
     assert select({"a": 1}, **asked).item == "a"
+
+
+def test_an_answer_that_fails_while_the_ledger_is_gone_is_not_drawn_again_here(ledger, monkeypatch):
+    """Not even no answer could be recorded in its place; the process remembers it."""
+    failing_for(monkeypatch, BAD, ValueError())
+    asked = {"epsilon": 1, "universe": 1, "ledger": ledger.request("r1")}
+    with unreachable(monkeypatch), pytest.raises(LedgerError, match="stays spent"):
+        select({BAD: 1}, **asked)
+    assert [event.kind for event in ledger.history()] == ["created", "reserved"]
+    assert select({"a": 1}, **asked).item is None
+    assert list(ledger.history())[-1].body["answer"][FAILED] is True
 
 
 def test_an_answer_that_somebody_else_recorded_meanwhile_is_given(ledger, monkeypatch):
@@ -274,9 +293,9 @@ def test_an_error_holds_nothing_that_was_drawn(ledger, monkeypatch, error):
         )
         if error not in (LedgerError, KeyboardInterrupt):
             broken.setattr(
-                Release,
-                "to_record",
-                lambda self, write: (
+                Drawn,
+                "to_json",
+                lambda self: (
                     record(self, {"items": self.items}) if self.items else {"items": [], "free": {}}
                 ),
             )
@@ -303,11 +322,15 @@ def test_nor_does_one_without_a_ledger(monkeypatch, error):
         MemorySource, "names", lambda *given: [f"{label}-4711" for label in original(*given)]
     )
 
-    def fail(self, **parts):
-        assert parts["items"] == (SECRET,)
+    release = BestItems.release
+
+    def fail(self, payload):
+        if not payload.items:
+            return release(self, payload)
+        assert payload.items == (SECRET,)
         raise error("it failed")
 
-    monkeypatch.setattr("privmax.release.replace", fail)
+    monkeypatch.setattr(BestItems, "release", fail)
     with pytest.raises(error, match="it failed") as caught:
         select({"zorblax": 10**9, "b": 1}, epsilon=1, universe=["zorblax", "b"])
     found = list(reachable(caught.value))

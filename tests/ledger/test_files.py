@@ -21,12 +21,12 @@ from pathlib import Path
 import pytest
 
 from privmax.errors import AnswerError, BudgetError, LedgerError
-from privmax.ledger import Ledger, Price, files
+from privmax.ledger import Charge, Ledger, files
 from privmax.ledger.rows import Rows
 from privmax.ledger.sqlite import SqliteStore
 from privmax.privacy import Privacy
 
-TENTH = Price(Privacy("1/10"))
+TENTH = Charge(Privacy("1/10"))
 BUDGET = Privacy(100, "1e-5")
 SECRET = "zorblax"
 
@@ -248,6 +248,74 @@ def test_tables_that_cannot_be_read_are_refused(ledger, file, byte):
     refused("is damaged", lambda: Ledger(file))
 
 
+@pytest.fixture
+def flickering(file, monkeypatch):
+    """A file with a page that cannot be read, until somebody looks why."""
+    with Ledger.create(file, budget=BUDGET) as ledger, ledger.batch() as batch:
+        for one in range(40):
+            batch.charge(TENTH, {"padding": "x" * 300}, request=f"r{one}")
+    number = os.open(file, os.O_RDWR)  # closed at the end only: that would drop SQLite's locks
+    kept: list[tuple[int, bytes]] = []
+    failure = SqliteStore._failure
+
+    def damage(page):
+        repair()
+        kept.append((4096 * page, os.pread(number, 4096, 4096 * page)))
+        os.pwrite(number, b"\xff" * 4096, 4096 * page)
+
+    def repair():
+        while kept:
+            place, content = kept.pop()
+            os.pwrite(number, content, place)
+
+    def repaired(store, error, **more):
+        repair()
+        return failure(store, error, **more)
+
+    monkeypatch.setattr(SqliteStore, "_failure", repaired)
+    yield damage, file.stat().st_size // 4096
+    os.close(number)
+
+
+def test_a_read_error_that_passes_does_not_send_anybody_to_a_backup(file, flickering):
+    """A backup forgets charges. SQLite tells a disk that failed once as it tells damage."""
+    damage, pages = flickering
+    told = []
+    for page in range(pages):
+        for act in (
+            lambda: Ledger(file).close(),
+            lambda: list(Ledger(file).history()),
+            lambda: Ledger(file).charge(TENTH, {}, request="s"),
+        ):
+            damage(page)
+            try:
+                act()
+            except LedgerError as error:
+                told.append(error)
+                act()  # again, as the error says
+    assert len(told) > pages
+    for error in told:
+        assert "Try again" in str(error)
+        assert "backup" not in str(error)
+        assert error.retry
+
+
+def test_verify_tells_of_no_damage_that_has_passed(file, monkeypatch):
+    """This is what SQLite says of a page that the disk did not give."""
+    execute, told = SqliteStore._execute, [("Page 14: unable to get the page. error code=8458",)]
+
+    def failing(store, query, bound=(), **more):
+        if told and "integrity_check" in query:
+            return [told.pop()]
+        return execute(store, query, bound, **more)
+
+    monkeypatch.setattr(SqliteStore, "_execute", failing)
+    with Ledger.create(file, budget=BUDGET) as ledger:
+        assert ledger.verify() == []
+        told += [("Page 14: unable to get the page. error code=8458",)] * 2
+        assert len(ledger.verify()) == 1
+
+
 def test_a_whole_copy_is_a_ledger(ledger, file, tmp_path):
     shutil.copy(file, tmp_path / "copy.db")
     with Ledger(tmp_path / "copy.db") as other:
@@ -327,12 +395,12 @@ import os, sys
 import urllib.parse  # which Path.as_uri imports when it is first called
 import privmax.ledger.sqlite
 from privmax.errors import LedgerError
-from privmax.ledger import Ledger, Price
+from privmax.ledger import Ledger, Charge
 from privmax.privacy import Privacy
 if os.getuid() == 0:  # who may do everything; after the imports, which may be root's own
     os.setgid(65534); os.setuid(65534)
 try:
-    Ledger(sys.argv[1], "default", Privacy(100, "1e-5")).charge(Price(Privacy("1/10")), {})
+    Ledger(sys.argv[1], "default", Privacy(100, "1e-5")).charge(Charge(Privacy("1/10")), {})
 except LedgerError as error:
     print(error)
 """
@@ -372,11 +440,11 @@ RIGHTS_CHANGE = """
 import os, sys
 import urllib.parse, privmax.ledger.sqlite
 from privmax.errors import LedgerError
-from privmax.ledger import Ledger, Price
+from privmax.ledger import Ledger, Charge
 from privmax.privacy import Privacy
 if os.getuid() == 0:
     os.setgid(65534); os.setuid(65534)
-file, tenth = sys.argv[1], Price(Privacy("1/10"))
+file, tenth = sys.argv[1], Charge(Privacy("1/10"))
 ledger = Ledger(file, "default", Privacy(100, "1e-5"))
 ledger.charge(tenth, {})
 for mode in (0o444, 0o600):
@@ -511,13 +579,13 @@ def test_only_so_many_files_stay_open(tmp_path, monkeypatch):
 
 LEFT_OPEN = """
 import sys, threading
-from privmax.ledger import Ledger, Price
+from privmax.ledger import Ledger, Charge
 from privmax.privacy import Privacy
 ledger = Ledger(sys.argv[1], "default", Privacy(100, "1e-5"))
-ledger.charge(Price(Privacy(1)), {})
+ledger.charge(Charge(Privacy(1)), {})
 def charge():
     while True:
-        ledger.charge(Price(Privacy("1/1000")), {})
+        ledger.charge(Charge(Privacy("1/1000")), {})
 if len(sys.argv) > 2:
     threading.Thread(target=charge, daemon=True).start()
 else:
@@ -745,10 +813,10 @@ def test_the_journal_of_a_file_that_was_moved_is_beside_it(ledger, file, tmp_pat
 
 CLOSED_BEHIND = """
 import os, sys
-from privmax.ledger import Ledger, Price
+from privmax.ledger import Ledger, Charge
 from privmax.privacy import Privacy
 file, other, forks = sys.argv[1:]
-price = Price(Privacy(1))
+price = Charge(Privacy(1))
 first, second = Ledger(file, "default", Privacy(100, "1e-5")), Ledger(file)
 assert first.charge(price, {}).seq + second.charge(price, {}).seq == 5
 number = first._store._open._number, second._store._open._number

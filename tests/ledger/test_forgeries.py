@@ -11,7 +11,7 @@ from contextlib import closing
 import pytest
 
 from privmax.errors import BudgetError, LedgerError
-from privmax.ledger import Ledger, Price
+from privmax.ledger import Charge, Ledger
 from privmax.ledger.checks import TRIGGERS
 from privmax.ledger.events import Row, canonical, price_json, seal
 from privmax.ledger.replay import after, totals_of
@@ -20,7 +20,7 @@ from privmax.ledger.rules import RULES
 from privmax.privacy import Privacy
 
 BUDGET = Privacy(3, "1e-5")
-ONE = Price(Privacy(1))
+ONE = Charge(Privacy(1))
 WHAT = {"mechanism": "x"}
 
 
@@ -79,7 +79,7 @@ def cheaper(epsilon):
 @pytest.mark.parametrize("rule", ["basic", "zcdp", "pld"])
 def test_a_charge_above_the_budget_is_not_released_on(file, rule):
     with Ledger.create(file, budget=BUDGET, rule=rule) as ledger:
-        huge = Price(Privacy(50))
+        huge = Charge(Privacy(50))
         forge(file, price=huge)
         with Ledger(file) as fresh:
             for use in (
@@ -95,10 +95,10 @@ def test_a_charge_above_the_budget_is_not_released_on(file, rule):
 
 def test_nor_is_one_below_a_right_event(file):
     with Ledger.create(file, budget=BUDGET) as ledger:
-        forge(file, price=Price(Privacy(50)), change=cheaper("1"))
+        forge(file, price=Charge(Privacy(50)), change=cheaper("1"))
         forge(file, price=ONE, request="right")
         with pytest.raises(LedgerError, match="Event 2 of the ledger 'default' does not follow"):
-            ledger.charge(Price(Privacy(50)), WHAT, request="forged")
+            ledger.charge(Charge(Privacy(50)), WHAT, request="forged")
         assert [fault.seq for fault in ledger.verify()] == [2]
 
 
@@ -107,7 +107,7 @@ def test_nor_is_one_below_a_right_event(file):
 def test_the_file_itself_refuses_it(file, rule):
     Ledger.create(file, budget=BUDGET, rule=rule).close()
     for told, event in (
-        ("no more is spent than was granted", {"price": Price(Privacy(50))}),
+        ("no more is spent than was granted", {"price": Charge(Privacy(50))}),
         (
             "a charge is counted",
             {
@@ -154,14 +154,14 @@ def test_a_file_of_an_older_privmax_is_given_its_checks(file):
                 connection.execute(f"DROP TRIGGER {trigger}")
         ledger.charge(ONE, WHAT)
         with pytest.raises(sqlite3.IntegrityError):
-            forge(file, guarded=True, price=Price(Privacy(50)))
+            forge(file, guarded=True, price=Charge(Privacy(50)))
 
 
 @pytest.mark.parametrize("rule", ["basic", "zcdp"])
 def test_prices_of_many_digits_pass_the_checks_of_the_file(file, rule):
     with Ledger.create(file, budget=Privacy(10**400, "1e-5"), rule=rule) as ledger:
         for price in (Privacy(10**399), Privacy("1e-300"), Privacy(f"1/{3**200}", f"1/{7**400}")):
-            ledger.charge(Price(price), WHAT)
+            ledger.charge(Charge(price), WHAT)
         assert ledger.verify() == []
 
 
@@ -172,7 +172,7 @@ def test_prices_of_many_digits_pass_the_checks_of_the_file(file, rule):
 @pytest.mark.parametrize("rule", ["zcdp", "pld"])
 @pytest.mark.parametrize("spent", ["0", "1/100", "5/2"])
 def test_a_wrong_price_of_all_charges_is_not_built_on(file, rule, spent):
-    price = Price(Privacy("1/2"))
+    price = Charge(Privacy("1/2"))
     with Ledger.create(file, budget=BUDGET, rule=rule) as ledger:
         for _ in range(3):
             reservation = ledger.charge(price, WHAT)
@@ -194,7 +194,7 @@ def test_a_charge_that_was_made_to_fit_is_not_released_on(file, rule):
     """Its sums are right, so later charges would be priced right: but it alone is above the
     budget.
     """
-    price = Price(Privacy(50))
+    price = Charge(Privacy(50))
     with Ledger.create(file, budget=BUDGET, rule=rule) as ledger:
         forge(file, price=price, change=cheaper("3"))
         with pytest.raises(LedgerError, match="Event 2 of the ledger 'default' does not follow"):
@@ -237,4 +237,4 @@ def test_a_request_of_somebody_else_is_not_drawn_in_their_place(file):
         assert bo.charge(ONE, WHAT, request="r").answer == "x"
         assert bo.spent == Privacy(1)
         with pytest.raises(BudgetError):
-            bo.charge(Price(Privacy(3)), WHAT)
+            bo.charge(Charge(Privacy(3)), WHAT)

@@ -14,22 +14,23 @@ import sys
 import threading
 import time
 import zipfile
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
 from forking import fork_in_a_namespace, raw_fork
 
 from privmax.errors import BudgetError, LedgerError
-from privmax.ledger import Ledger, Price, files
+from privmax.ledger import Charge, Ledger, files
 from privmax.ledger.rows import Rows
+from privmax.ledger.sqlite import SqliteStore
 from privmax.privacy import Privacy
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork"),
     pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
 ]
-ONE = Price(Privacy(1))
+ONE = Charge(Privacy(1))
 BUDGET = Privacy(3, "1e-5")
 
 
@@ -108,9 +109,9 @@ def test_a_child_that_opens_a_ledger_of_its_own_is_not_forgotten(file):
 
 DAEMON = """
 import os, sys
-from privmax.ledger import Ledger, Price
+from privmax.ledger import Ledger, Charge
 from privmax.privacy import Privacy
-price = Price(Privacy(1))
+price = Charge(Privacy(1))
 ledger = Ledger(sys.argv[1], "default", Privacy(3, "1e-5"))
 ledger.charge(price, {}).record("parent")
 if os.fork():
@@ -148,13 +149,13 @@ def test_workers_that_outlive_the_block_of_their_parent_are_all_counted(file):
 
     def work():
         for _ in range(2):
-            ledger.charge(Price(Privacy("1/100")), {}).record(1)
+            ledger.charge(Charge(Privacy("1/100")), {}).record(1)
         closed.wait(60)
         for _ in range(3):
-            ledger.charge(Price(Privacy("1/100")), {}).record(1)
+            ledger.charge(Charge(Privacy("1/100")), {}).record(1)
 
     with Ledger(file, "default", BUDGET) as ledger:
-        ledger.charge(Price(Privacy("1/100")), {}).record(1)
+        ledger.charge(Charge(Privacy("1/100")), {}).record(1)
         workers = [context.Process(target=work) for _ in range(2)]
         for worker in workers:
             worker.start()
@@ -169,7 +170,7 @@ def test_workers_that_outlive_the_block_of_their_parent_are_all_counted(file):
 
 CLOSINGS = """
 import os, sqlite3, sys
-from privmax.ledger import Ledger, Price
+from privmax.ledger import Ledger, Charge
 from privmax.privacy import Privacy
 
 class Connection(sqlite3.Connection):
@@ -190,12 +191,12 @@ ended.clear()
 if child := os.fork():
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
     assert ledger._store._open.connection is connection  # the parent goes on with it
-    ledger.charge(Price(Privacy(1)), {})
+    ledger.charge(Charge(Privacy(1)), {})
 else:
     del connection
     assert ledger._store._open is None
     if sys.argv[2] == "use":
-        ledger.charge(Price(Privacy(1)), {})
+        ledger.charge(Charge(Privacy(1)), {})
         assert ledger._store._open._number != number
         ledger.close()
         assert ended
@@ -334,7 +335,7 @@ def test_a_child_forked_within_a_transaction_has_no_way_around_that(file, monkey
 
 ABANDONED = """
 import os, sys
-from privmax.ledger import Ledger, Price
+from privmax.ledger import Ledger, Charge
 from privmax.ledger.rows import Rows
 from privmax.privacy import Privacy
 ledger = Ledger(sys.argv[1], "default", Privacy(3, "1e-5"))
@@ -346,7 +347,7 @@ def forks(rows, row):
         raise SystemExit(7)  # leaves the transaction of its parent, and ends as a program does
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 Rows.append = forks
-ledger.charge(Price(Privacy(1)), {}, request="parent")
+ledger.charge(Charge(Privacy(1)), {}, request="parent")
 """
 
 
@@ -410,10 +411,10 @@ def test_all_that_was_committed_is_in_the_one_file(file, tmp_path):
 
 KILLED = """
 import os, signal, sys
-from privmax.ledger import Ledger, Price
+from privmax.ledger import Ledger, Charge
 from privmax.privacy import Privacy
 ledger = Ledger(sys.argv[1], "default", Privacy(3, "1e-5"))
-ledger.charge(Price(Privacy(1)), {}).record("x")
+ledger.charge(Charge(Privacy(1)), {}).record("x")
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -544,23 +545,27 @@ def test_a_file_that_0_1_0_left_behind_opens_verifies_and_goes_on(tmp_path, rule
         assert ledger.verify() == []
         assert [path.name for path in tmp_path.iterdir()] == ["budget.db"]
         assert sum(event.kind == "released" for event in ledger.history()) == 10
-        price = Price(Privacy("1/1000", "1e-9"), ranged=True)
+        price = Charge(Privacy("1/1000", "1e-9"), bounded_range=True)
         assert ledger.charge(price, {"i": 0}, request="r0", account="ann").answer == {
             "items": [0],
             "free": {},
         }
-        ledger.charge(Price(Privacy("1/9"), unit="user"), {}, account="ann").record("x")
+        ledger.charge(Charge(Privacy("1/9"), unit="user"), {}, account="ann").record("x")
         ledger.open_account("bob", Privacy(1, "1e-6"))
-        ledger.charge(Price(Privacy("1/9")), {}, account="bob")
+        with pytest.raises(LedgerError, match="does not say what the privacy cost hides"):
+            ledger.charge(Charge(Privacy("1/9")), {}, account="bob")
+        ledger.charge(Charge(Privacy("1/9"), unit="user"), {}, account="bob")
         assert ledger.verify() == []
 
 
 # Hard links
 
+TWO_NAMES = "other.db", ".budget.db.backup", ".budget.db.abcd_123", ".budget.db.0123456789abcdef"
 
-@pytest.mark.parametrize("name", ["other.db", ".budget.db.backup", ".budget.db.2026-11-16"])
+
+@pytest.mark.parametrize("name", TWO_NAMES)
 def test_a_file_with_two_names_is_refused(file, tmp_path, name):
-    """Also if the other is like those that files have while they are made, which are removed."""
+    """Also if the other is like those that files have while they are made; it is not removed."""
     with Ledger.create(file, budget=BUDGET) as ledger:
         os.link(file, tmp_path / name)
         for use in (
@@ -570,7 +575,7 @@ def test_a_file_with_two_names_is_refused(file, tmp_path, name):
         ):
             with pytest.raises(LedgerError, match="has 2 names"):
                 use()
-        (tmp_path / name).unlink()
+        (tmp_path / name).unlink()  # it is still there
         assert ledger.charge(ONE, {}).seq == 2
 
 
@@ -590,15 +595,92 @@ def test_a_second_name_given_during_a_charge_is_refused(file, tmp_path, monkeypa
         assert ledger.spent == Privacy(0)
 
 
-def test_one_who_died_while_making_the_file_is_in_nobody_s_way(file, tmp_path):
+def test_one_who_died_while_making_the_file_is_in_nobody_s_way(file, tmp_path, monkeypatch):
     """The file is made under another name, and for a moment has both."""
-    Ledger.create(file, budget=BUDGET).close()
-    with files.scratch(file) as made:
-        name = made.name
-    os.link(file, tmp_path / name)
-    with Ledger(file) as ledger:
+    with monkeypatch.context() as patch:
+        unlink = os.unlink
+        patch.setattr(
+            os, "unlink", lambda path: None if ".budget.db." in str(path) else unlink(path)
+        )
+        SqliteStore(file).prepare()
+    assert file.stat().st_nlink == 2
+    with Ledger.create(file, budget=BUDGET) as ledger:
         assert ledger.charge(ONE, {}).seq == 2
     assert [path.name for path in tmp_path.iterdir()] == ["budget.db"]
+
+
+# Mounts
+
+
+@contextmanager
+def bind_mount(source, target):
+    """Mount a file or a folder in a second place; skip where that is not permitted."""
+    if shutil.which("mount") is None:
+        pytest.skip("there is no mount command")
+    done = subprocess.run(
+        ["mount", "--bind", str(source), str(target)], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        pytest.skip(f"mounting is not permitted: {done.stderr.strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(target)], check=True)
+
+
+@pytest.fixture(params=["statx", "mountinfo"])
+def mounts(request, monkeypatch):
+    """Both ways in which Linux tells what is mounted."""
+    if request.param == "mountinfo":
+        monkeypatch.setattr(files, "_ask_statx", lambda path: None)
+
+
+def test_a_mounted_file_is_refused(file, tmp_path, mounts):
+    """It has a second name with no second link: each would have a journal of its own."""
+    with Ledger.create(file, budget=BUDGET) as ledger:
+        other = tmp_path / "other name\t.db"
+        other.touch()
+        (tmp_path / "link.db").symlink_to(other)
+        with bind_mount(file, other):
+            assert file.stat().st_nlink == 1
+            for name in (other, tmp_path / "link.db"):
+                with pytest.raises(LedgerError, match="is a mount point"):
+                    Ledger(name)
+            assert ledger.charge(ONE, {}).seq == 2  # under its own name it can be used
+        with bind_mount(file, file):
+            for use in (lambda: ledger.charge(ONE, {}), lambda: ledger.spent, ledger.verify):
+                with pytest.raises(LedgerError, match="is a mount point"):
+                    use()
+        assert ledger.spent == Privacy(1)
+
+
+def test_a_file_that_is_mounted_during_a_charge_is_refused(file, monkeypatch, mounts):
+    append = Rows.append
+    with ExitStack() as stack, Ledger.create(file, budget=BUDGET) as ledger:
+
+        def mounted(rows, row):
+            append(rows, row)
+            stack.enter_context(bind_mount(file, file))
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Rows, "append", mounted)
+            with pytest.raises(LedgerError, match="is a mount point"):
+                ledger.charge(ONE, {})
+        stack.close()
+        assert ledger.spent == Privacy(0)
+
+
+def test_a_mounted_folder_does_no_harm(file, tmp_path, mounts):
+    """The journal is in the folder, under whichever name."""
+    (tmp_path / "home").mkdir()
+    (tmp_path / "other").mkdir()
+    with Ledger.create(tmp_path / "home" / "b.db", budget=BUDGET) as ledger:
+        with (
+            bind_mount(tmp_path / "home", tmp_path / "other"),
+            Ledger(tmp_path / "other" / "b.db") as other,
+        ):
+            assert other.charge(ONE, {}).seq == 2
+        assert ledger.spent == Privacy(1)
 
 
 def test_a_symbolic_link_is_the_file(file, tmp_path):

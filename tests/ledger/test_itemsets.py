@@ -7,9 +7,9 @@ from contextlib import closing
 
 import pandas as pd
 import pytest
+from by_name import by_name
 
 from privmax import Exponential, NestedMargin, Privacy
-from privmax.encoding import decode
 from privmax.errors import (
     AnswerError,
     BudgetError,
@@ -19,7 +19,7 @@ from privmax.errors import (
     ParameterError,
     WorkError,
 )
-from privmax.itemsets import METHODS, PrivBasis, top_itemsets
+from privmax.itemsets import METHODS, Layout, PrivBasis, top_itemsets
 from privmax.itemsets.miner import window
 from privmax.itemsets.release import Mining
 from privmax.itemsets.source import ItemsetSource
@@ -66,8 +66,10 @@ def kinds(ledger):
 @pytest.mark.slow
 def test_a_release_is_the_same_with_a_ledger_and_comes_back_without_data(ledger):
     options = {**PRICE, "size": (2, 3), "k": 4, "supports": "0.5"}
-    bare = top_itemsets(BASKETS, **options, coins=SeededCoins(3))
-    paid = top_itemsets(BASKETS, **options, coins=SeededCoins(3), ledger=ledger.request("r1"))
+    bare = by_name(top_itemsets, BASKETS, **options, coins=SeededCoins(3))
+    paid = by_name(
+        top_itemsets, BASKETS, **options, coins=SeededCoins(3), ledger=ledger.request("r1")
+    )
     assert (
         paid.items,
         paid.supports,
@@ -85,7 +87,7 @@ def test_a_release_is_the_same_with_a_ledger_and_comes_back_without_data(ledger)
     )
     assert len(paid.supports) == len(paid.items) > 1
     assert (bare.request, paid.request) == (None, "r1")
-    again = top_itemsets(Untouchable(), **options, ledger=ledger.request("r1"))
+    again = by_name(top_itemsets, Untouchable(), **options, ledger=ledger.request("r1"))
     assert again == paid
     assert type(again) is type(paid)
     assert kinds(ledger) == ["created", "reserved", "released"]
@@ -124,23 +126,34 @@ def test_supports_are_part_of_one_charge_and_of_the_recorded_answer(ledger):
 
 def test_rules_are_part_of_one_charge_and_of_the_recorded_answer(ledger):
     options = {**PRICE, "size": (2, 3), "k": 4, "rules": "0.5"}
-    paid = top_itemsets(BASKETS, **options, ledger=ledger.request("r1", dataset="baskets"))
+    paid = by_name(top_itemsets, BASKETS, **options, ledger=ledger.request("r1", dataset="baskets"))
     assert ledger.spent == paid.privacy == Privacy("1.5", "2e-6")
     _, reserved, answered = ledger.history()
     assert reserved.body["what"]["options"]["rules"] == "1/2"
     assert set(answered.body["answer"]["rules"]) == {"sets", "counts", "noise"}
-    again = top_itemsets(Untouchable(), **options, ledger=ledger.request("r1", dataset="baskets"))
+    again = by_name(
+        top_itemsets, Untouchable(), **options, ledger=ledger.request("r1", dataset="baskets")
+    )
     assert again == paid
     assert again.rules == paid.rules != ()
     other = {**options, "rules": "0.25"}
     with pytest.raises(LedgerError):
-        top_itemsets(BASKETS, **other, ledger=ledger.request("r1", dataset="baskets"))
+        by_name(top_itemsets, BASKETS, **other, ledger=ledger.request("r1", dataset="baskets"))
 
 
 def test_public_options_are_recorded(ledger):
     frame = pd.DataFrame({"receipt": [1, 1, 2], "article": ["bread", "butter", "jam"]})
     options = {"basket": "receipt", "item": "article", "items": ITEMS, "longest": 3, "floor": 1}
-    top_itemsets(frame, epsilon=1, **options, size="any", k=2, neighbors="replace", ledger=ledger)
+    by_name(
+        top_itemsets,
+        frame,
+        epsilon=1,
+        **options,
+        size="any",
+        k=2,
+        ledger=ledger,
+        layout=Layout(neighbors="replace"),
+    )
     assert list(ledger.history())[1].body["what"]["options"] == {
         "size": "any",
         "k": 2,
@@ -180,30 +193,30 @@ def test_only_a_single_draw_of_the_exponential_mechanism_has_bounded_range(ledge
 def test_a_method_is_charged_its_price_and_answers_once(ledger, name):
     method = METHODS[name](epsilon=1)
     options = {"mechanism": method, "items": ITEMS, "k": 2, "ledger": ledger.request("r1")}
-    release = top_itemsets(BASKETS, **options)
+    release = by_name(top_itemsets, BASKETS, **options)
     assert ledger.spent == release.privacy == method.privacy()
     assert list(ledger.history())[1].body["what"]["mechanism"] == repr(method)
-    assert top_itemsets(Untouchable(), **options) == release
+    assert by_name(top_itemsets, Untouchable(), **options) == release
     assert kinds(ledger) == ["created", "reserved", "released"]
 
 
 def test_nothing_released_is_recorded_and_costs_the_same(ledger):
     options = {**PRICE, "supports": 1, "ledger": ledger.request("r1")}
-    assert top_itemsets([["a", "b"]], **options).items == ()
+    assert by_name(top_itemsets, [["a", "b"]], **options).items == ()
     assert ledger.spent == Privacy(2, "1e-6")
-    assert top_itemsets(BASKETS, **options).items == ()
+    assert by_name(top_itemsets, BASKETS, **options).items == ()
     assert kinds(ledger) == ["created", "reserved", "released"]
 
 
 def test_an_answer_from_before_noise_was_recorded_comes_back_without_an_error_bar(ledger):
     options = {**PRICE, "supports": 1, "ledger": ledger.request("r1")}
-    empty = Mining.of(**PRICE, supports=1).terms.release()
+    question = Mining.of(**PRICE, supports=1).question
     old = {"items": [{"tuple": list(PAIR)}], "free": {}, "supports": [SUPPORT]}
-    release = empty.with_answer(old, decode, "r1")
+    release = question.release(question.read(old))
     assert (release.items, release.supports) == ((PAIR,), (SUPPORT,))
     assert (release.noise, release.error) == (None, None)
     assert release.describe_counts() == [f"{SUPPORT:,}"]
-    assert top_itemsets(BASKETS, **options).error == 3
+    assert by_name(top_itemsets, BASKETS, **options).error == 3
 
 
 class Crash(SystemExit):
@@ -232,11 +245,11 @@ def test_a_crash_after_the_charge_leaves_it_and_a_retry_gives_one_answer(ledger,
     monkeypatch.setattr(owner, name, failing)
     options = {**PRICE, "supports": 1, "ledger": ledger.request("r1")}
     with pytest.raises(Crash) as caught:
-        top_itemsets(TIED, **options)
+        by_name(top_itemsets, TIED, **options)
     assert "request 'r1'" in caught.value.__notes__[0]
     assert kinds(ledger) == ["created", "reserved"]
-    answer = top_itemsets(TIED, **options)
-    assert all(top_itemsets(TIED, **options) == answer for _ in range(5))
+    answer = by_name(top_itemsets, TIED, **options)
+    assert all(by_name(top_itemsets, TIED, **options) == answer for _ in range(5))
     assert kinds(ledger) == ["created", "reserved", "released"]
     assert ledger.spent == Privacy(2, "1e-6")
 
@@ -246,10 +259,12 @@ def test_a_method_that_crashes_leaves_its_charge(ledger, monkeypatch):
     original = Reservation.record
     monkeypatch.setattr(Reservation, "record", lambda *_: (_ for _ in ()).throw(Crash))
     with pytest.raises(Crash):
-        top_itemsets(BASKETS, **options)
+        by_name(top_itemsets, BASKETS, **options)
     assert kinds(ledger) == ["created", "reserved"]
     monkeypatch.setattr(Reservation, "record", original)
-    assert top_itemsets(BASKETS, **options) == top_itemsets(Untouchable(), **options)
+    assert by_name(top_itemsets, BASKETS, **options) == by_name(
+        top_itemsets, Untouchable(), **options
+    )
     assert ledger.spent == Privacy(1)
 
 
@@ -268,7 +283,7 @@ def test_a_charge_that_does_not_fit_reads_no_data_and_writes_nothing(ledger):
 def test_a_request_id_stands_for_one_request(ledger, other):
     top_itemsets(BASKETS, **PRICE, ledger=ledger.request("r1"))
     with pytest.raises(LedgerError, match="'r1' was charged before"):
-        top_itemsets(Untouchable(), **PRICE, **other, ledger=ledger.request("r1"))
+        by_name(top_itemsets, Untouchable(), **PRICE, **other, ledger=ledger.request("r1"))
     assert ledger.spent == Privacy(1, "1e-6")
 
 
@@ -318,7 +333,7 @@ BAD = {
 def test_bad_input_costs_nothing(ledger, case):
     options, error = BAD[case]
     with pytest.raises(error):
-        top_itemsets(**{"data": BASKETS, **options}, ledger=ledger)
+        by_name(top_itemsets, **{"data": BASKETS, **options}, ledger=ledger)
     assert kinds(ledger) == ["created"]
 
 

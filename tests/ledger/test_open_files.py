@@ -17,7 +17,7 @@ import pytest
 from forking import fork_in_a_namespace, raw_fork
 
 from privmax.errors import LedgerError
-from privmax.ledger import Ledger, Price, files, forks, rows, sqlite
+from privmax.ledger import Charge, Ledger, files, forks, rows, sqlite
 from privmax.ledger.forks import Gate, this_process
 from privmax.ledger.rows import Rows, Turn
 from privmax.ledger.sqlite import SqliteStore
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.filterwarnings(
 )
 forking = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 posix = pytest.mark.skipif(os.name != "posix", reason="elsewhere the file does not stay open")
-ONE = Price(Privacy(1))
+ONE = Charge(Privacy(1))
 BUDGET = Privacy(3)
 
 

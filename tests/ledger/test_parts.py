@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import pickle
+
 import pytest
 
 from privmax import select
 from privmax.errors import BudgetError, LedgerError, ParameterError
-from privmax.ledger import Ledger, Price
+from privmax.ledger import Charge, Ledger, Reservation
 from privmax.ledger.parts import _describe
 from privmax.privacy import Privacy
 
-TENTH = Price(Privacy("1/10"), unit="user")
+TENTH = Charge(Privacy("1/10"), unit="user")
 
 
 @pytest.fixture
@@ -68,13 +71,35 @@ def test_what_does_not_fit_makes_no_part(whole, tmp_path):
         Ledger(tmp_path / "budget.db", "sales")
 
 
+def test_a_refused_split_leaves_no_file_behind(whole, tmp_path):
+    new = tmp_path / "new.db"
+    with pytest.raises(BudgetError):
+        whole.split("sales", Privacy(4), unit="user", where=new)
+    whole.charge(TENTH, {})
+    with pytest.raises(LedgerError, match="neighbors"):
+        whole.split("sales", Privacy(1), neighbors="replace", where=new)
+    whole.split("sales", Privacy(1), where=tmp_path / "a.db").close()
+    with pytest.raises(LedgerError, match="with a different question"):
+        whole.split("sales", Privacy(1), where=new)
+    (tmp_path / "a.db").rename(tmp_path / "moved.db")
+    with pytest.raises(LedgerError, match="was created and is gone"):
+        whole.split("sales", Privacy(1), where=tmp_path / "a.db")
+    assert sorted(path.name for path in tmp_path.glob("*.db")) == ["budget.db", "moved.db"]
+
+
+def test_a_place_where_no_part_can_be_made_is_not_charged_for(whole, tmp_path):
+    with pytest.raises(LedgerError, match="none"):
+        whole.split("sales", Privacy(1), unit="user", where=tmp_path / "none" / "a.db")
+    assert whole.spent == Privacy(0)
+
+
 def test_a_part_cannot_be_raised_and_is_held_to_relation_and_unit(whole, tmp_path):
     with whole.split("sales", Privacy(1), unit="user") as part:
         with pytest.raises(LedgerError, match=r"cannot be raised\. Split off another part"):
             part.grant(Privacy(1), why="more")
         for price, told in (
-            (Price(Privacy("1/10"), unit="basket"), "the unit 'user'; this one has 'basket'"),
-            (Price(Privacy("1/10"), neighbors="replace"), "the neighbors 'add-remove'; this one"),
+            (Charge(Privacy("1/10"), unit="basket"), "the unit 'user'; this one has 'basket'"),
+            (Charge(Privacy("1/10"), neighbors="replace"), "the neighbors 'add-remove'; this one"),
         ):
             for act in (
                 lambda price=price: part.charge(price, {}),
@@ -92,10 +117,10 @@ def test_a_part_cannot_be_raised_and_is_held_to_relation_and_unit(whole, tmp_pat
 
 def test_what_a_part_does_not_take_does_not_fit(whole):
     part = whole.split("sales", Privacy(1), neighbors="replace", unit="user")
-    assert part.fits(Price(Privacy(1), neighbors="replace", unit="user"))
-    assert part.fits(Price(Privacy(1), neighbors="replace"))
-    assert not part.fits(Price(Privacy(1), unit="user"))
-    assert not part.fits(Price(Privacy(1), neighbors="replace", unit="row"))
+    assert part.fits(Charge(Privacy(1), neighbors="replace", unit="user"))
+    assert not part.fits(Charge(Privacy(1), neighbors="replace"))
+    assert not part.fits(Charge(Privacy(1), unit="user"))
+    assert not part.fits(Charge(Privacy(1), neighbors="replace", unit="row"))
 
 
 def test_a_part_of_a_part_is_held_to_the_same_before_any_charge(whole):
@@ -130,7 +155,9 @@ def test_a_part_may_lie_elsewhere_and_is_strict_like_the_whole(tmp_path):
     with whole, whole.split("x", Privacy(1, "1e-6"), where=tmp_path / "b.db", unit="row") as part:
         assert part.strict
         assert part.where.endswith("b.db")
-        released = select({"a": 900, "b": 1}, epsilon=1, delta=1e-6, ledger=part, unit="row")
+        released = select(
+            {"a": 900, "b": 1}, epsilon=1, delta=1e-6, ledger=part.request(unit="row")
+        )
         assert released.item == "a"
         assert whole.spent == Privacy(1, "1e-6")
 
@@ -214,6 +241,72 @@ def test_a_batch_refuses_at_once_what_a_part_does_not_take(whole):
     with whole.split("sales", Privacy(1), unit="user") as part:
         with part.batch() as batch:
             with pytest.raises(LedgerError, match="the unit 'user'; this one has 'basket'"):
-                batch.charge(Price(Privacy("1/10"), unit="basket"), {})
+                batch.charge(Charge(Privacy("1/10"), unit="basket"), {})
             batch.charge(TENTH, {})
         assert part.spent == Privacy("1/10")
+
+
+# Another working directory
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch):
+    """A ledger that was opened by a relative path, and a folder to change to."""
+    for name in ("home", "away"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "home")
+    with Ledger.create("b.db", budget=Privacy(3)) as whole:
+        yield whole, tmp_path
+
+
+def test_a_part_is_where_its_whole_is_after_a_change_of_directory(elsewhere, monkeypatch):
+    whole, folder = elsewhere
+    monkeypatch.chdir(folder / "away")
+    with whole.split("p", Privacy(1), unit="user") as part:
+        part.charge(Charge(Privacy(1), unit="user"), {})
+    assert list((folder / "away").iterdir()) == []
+    assert Ledger.names(folder / "home" / "b.db") == ["default", "p"]
+    monkeypatch.chdir(folder / "home")
+    with whole.split("p", Privacy(1), unit="user") as part:
+        assert part.spent == Privacy(1)
+
+
+@pytest.mark.parametrize("where", [None, "parts.db"])
+def test_a_split_that_crashed_makes_no_second_part_elsewhere(elsewhere, monkeypatch, where):
+    whole, folder = elsewhere
+
+    def crash(reservation, answer):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Reservation, "record", crash)
+        with pytest.raises(KeyboardInterrupt):
+            whole.split("p", Privacy(1), where=where, unit="user")
+    monkeypatch.chdir(folder / "away")
+    with contextlib.suppress(LedgerError):
+        whole.split("p", Privacy(1), where=where, unit="user").close()
+    made = [path for path in folder.rglob("*.db") if "p" in Ledger.names(path)]
+    assert len(made) == 1
+    assert whole.spent == Privacy(1)
+
+
+def test_a_link_that_points_elsewhere_makes_no_second_part(elsewhere, monkeypatch):
+    whole, folder = elsewhere
+    link = folder / "parts"
+    link.symlink_to(folder / "home")
+    with monkeypatch.context() as patch:
+        patch.setattr(Reservation, "record", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            whole.split("p", Privacy(1), where=link / "p.db", unit="user")
+    link.unlink()
+    link.symlink_to(folder / "away")
+    with pytest.raises(LedgerError, match="different question"):
+        whole.split("p", Privacy(1), where=link / "p.db", unit="user")
+    assert not (folder / "away" / "p.db").exists()
+
+
+def test_a_pickled_ledger_is_found_from_another_directory(elsewhere, monkeypatch):
+    whole, folder = elsewhere
+    monkeypatch.chdir(folder / "away")
+    with pickle.loads(pickle.dumps(whole)) as again:
+        assert again.spent == Privacy(0)

@@ -7,21 +7,21 @@ import os
 import pytest
 
 from privmax.ledger.events import LONGEST, label
-from privmax.ledger.payment import place_of, shorten_place
+from privmax.ledger.payment import shorten_place, source_location
 
 
 def test_a_path_is_written_in_full_and_with_its_table(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     here = os.getcwd()
-    assert place_of("logs.csv") == f"{here}/logs.csv"
-    assert place_of(tmp_path / "logs.db", "queries") == f"{tmp_path}/logs.db queries"
+    assert source_location("logs.csv") == f"{here}/logs.csv"
+    assert source_location(tmp_path / "logs.db", "queries") == f"{tmp_path}/logs.db queries"
 
 
 @pytest.mark.parametrize(
     "data", ["postgresql://ann:secret@host/db", "s3://key:secret@bucket", "", {"a": 1}, None]
 )
 def test_of_what_is_no_path_nothing_is_written(data):
-    assert place_of(data) is None
+    assert source_location(data) is None
 
 
 def test_what_cannot_be_printed_is_escaped():

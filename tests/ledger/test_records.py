@@ -10,13 +10,13 @@ from contextlib import closing
 import pytest
 
 from privmax import Privacy, select
-from privmax.errors import AnswerError, LedgerError
-from privmax.ledger import Ledger, Price
+from privmax.errors import AnswerError, BudgetError, LedgerError
+from privmax.ledger import Charge, Ledger
 from privmax.ledger.payment import FAILED
 from privmax.ledger.rows import Rows, UnwritableError
 from privmax.ledger.sqlite import SqliteStore
 
-PRICE = Price(Privacy("1/10"))
+PRICE = Charge(Privacy("1/10"))
 BUDGET = Privacy(3, "1e-5")
 LETTERS = "z", "o", "r", "b", "l", "a", "x"
 SECRET = "".join(LETTERS)
@@ -81,7 +81,7 @@ def at_commit(patch, file):
     execute = SqliteStore._execute
 
     def fails(store, query, bound=(), **more):
-        if query == "COMMIT":
+        if query == "COMMIT" and "request" in more:  # not that of the mark before it
             store._connection.execute("ROLLBACK")
         return execute(store, query, bound, **more)
 
@@ -163,8 +163,8 @@ def test_an_answer_too_long_for_the_disk_closes_its_request(file, monkeypatch):
         assert ledger.verify() == []
 
 
-def test_a_disk_on_which_not_even_no_answer_fits_leaves_the_request_open(file, monkeypatch):
-    """Then the failure had nothing to do with what was drawn."""
+def test_a_disk_on_which_not_even_no_answer_fits_closes_the_request(file, monkeypatch):
+    """The answer that failed may have been longer than the one that would be drawn next."""
     with Ledger.create(file, budget=BUDGET) as ledger:
         options = {
             "epsilon": 1,
@@ -182,6 +182,156 @@ def test_a_disk_on_which_not_even_no_answer_fits_leaves_the_request_open(file, m
             patch.setattr(Rows, "append", full)
             with pytest.raises(LedgerError, match="disk is full") as caught:
                 select({"x": 1}, **options)
-            assert "Repeat the request 'r'" in "".join(caught.value.__notes__)
-        assert select({"x": 1}, **options).item == "x"
+            assert "The privacy cost was charged and stays spent" in str(caught.value)
+            assert "repeating the request 'r' returns no answer" in str(caught.value)
+        with closing(sqlite3.connect(file)) as connection:
+            assert connection.execute("SELECT closed FROM privmax_open").fetchall() == [(b"\1",)]
+        with Ledger(file) as other:  # as another process would
+            request = other.request("r", dataset="d")
+            assert select({"x": 1}, **{**options, "ledger": request}).item is None
         assert ledger.spent == Privacy(1)
+        assert ledger.verify() == []
+
+
+def test_a_closed_request_takes_no_other_answer(file, monkeypatch):
+    with Ledger.create(file, budget=BUDGET) as ledger:
+        charged = ledger.charge(PRICE, {}, request="r")
+        with monkeypatch.context() as patch:
+            no_room(patch, file)
+            with pytest.raises(AnswerError):
+                charged.record("x" * 100_000)
+        again = ledger.charge(PRICE, {}, request="r")
+        assert (again.closed, again.recorded) == (True, False)
+        with pytest.raises(LedgerError, match="is closed"):
+            again.record("y")
+        with pytest.raises(LedgerError, match="is closed"), ledger.batch() as batch:
+            batch.record(again, "y")
+        assert again.close("none") == "none"
+        assert (again.closed, again.recorded) == (False, True)
+        assert ledger.charge(PRICE, {}, request="r").answer == "none"
+
+
+def test_a_second_process_does_not_draw_for_one_that_failed(file, monkeypatch):
+    """Both were charged before either had an answer: the shorter one must not win by that."""
+    with Ledger.create(file, budget=BUDGET) as ledger, Ledger(file) as other:
+        charged = ledger.charge(PRICE, {}, request="r")
+        meanwhile = other.charge(PRICE, {}, request="r")
+        assert not meanwhile.closed
+        with monkeypatch.context() as patch:
+            no_room(patch, file)
+            with pytest.raises(AnswerError):
+                charged.record("x" * 100_000)
+            with pytest.raises(LedgerError, match="Another answer"):
+                meanwhile.record("y")
+        with pytest.raises(LedgerError, match="Another answer"), other.batch() as batch:
+            batch.record(meanwhile, "y")
+        assert charged.close("none") == meanwhile.close("none") == "none"
+
+
+def record_all(ledger, answers, *prices):
+    """Record answers in one batch, with further charges in it."""
+    with ledger.batch() as batch:
+        for reservation, answer in answers.items():
+            batch.record(reservation, answer)
+        for price in prices:
+            batch.charge(price, {})
+
+
+def test_a_batch_that_fails_closes_its_requests(file, monkeypatch):
+    with Ledger.create(file, budget=BUDGET) as ledger:
+        with ledger.batch() as batch:
+            charged = [batch.charge(PRICE, {}, request=f"r{one}") for one in range(3)]
+        charged[0].record("first")
+        with monkeypatch.context() as patch:
+            no_room(patch, file)
+            with pytest.raises(AnswerError):
+                record_all(ledger, dict(zip(charged, ("x", "x", "x" * 100_000), strict=True)))
+        again = [ledger.charge(PRICE, {}, request=f"r{one}") for one in range(3)]
+        assert [one.closed for one in again] == [False, True, True]
+        assert again[0].answer == "first"
+        assert charged[1].record("x") == "x"  # the same draw
+        assert charged[2].close(None) is None
+        assert ledger.verify() == []
+
+
+def test_a_batch_over_budget_keeps_the_answers_in_hand(file):
+    with Ledger.create(file, budget=BUDGET) as ledger:
+        charged = ledger.charge(PRICE, {}, request="r")
+        with pytest.raises(BudgetError):
+            record_all(ledger, {charged: "x"}, Charge(Privacy(100)))
+        assert charged.record("x") == "x"
+
+
+def test_an_answer_that_was_drawn_may_be_recorded_once_there_is_room(file, monkeypatch):
+    """It is the same draw; only another one is refused."""
+    with Ledger.create(file, budget=BUDGET) as ledger:
+        charged = ledger.charge(PRICE, {}, request="r")
+        with monkeypatch.context() as patch:
+            no_room(patch, file)
+            with pytest.raises(AnswerError):
+                charged.record("x" * 100_000)
+        assert charged.record("x" * 100_000) == "x" * 100_000
+        assert ledger.verify() == []
+
+
+def test_closing_a_request_writes_nothing_beside_the_file(file, monkeypatch):
+    """A mark takes no room: the file keeps its size, and there is no journal."""
+    with Ledger.create(file, budget=BUDGET) as ledger:
+        ledger.charge(PRICE, {}, request="r")
+        seen = []
+        mark = SqliteStore._try
+
+        def marking(store, act, **more):
+            done = mark(store, act, **more)
+            seen.append((file.stat().st_size, file.with_name("budget.db-journal").exists()))
+            return done
+
+        before = file.read_bytes()
+        with monkeypatch.context() as patch:
+            patch.setattr(SqliteStore, "_try", marking)
+            patch.setattr(Rows, "append", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                ledger.charge(PRICE, {}, request="r").record("x")
+        assert seen
+        assert set(seen) == {(len(before), False)}
+        after = file.read_bytes()
+        changed = [
+            at for at, pair in enumerate(zip(before, after, strict=True)) if len({*pair}) > 1
+        ]
+        assert len([at for at in changed if at >= 100]) == 1  # the rest is SQLite's own counters
+        assert ledger.charge(PRICE, {}, request="r").closed
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "UPDATE privmax_open SET closed = x'00'",
+        "DELETE FROM privmax_open",
+    ],
+)
+def test_a_closed_request_cannot_be_opened_by_sql(file, query):
+    with Ledger.create(file, budget=BUDGET) as ledger:
+        ledger.charge(PRICE, {}, request="r")
+    with (
+        closing(sqlite3.connect(file)) as connection,
+        pytest.raises(sqlite3.IntegrityError, match=r"stays closed|until it is answered"),
+    ):
+        connection.execute(query)
+
+
+def test_an_open_charge_of_an_older_file_can_be_answered(file):
+    with Ledger.create(file, budget=BUDGET) as ledger:
+        ledger.charge(PRICE, {}, request="r")
+        ledger.charge(PRICE, {}, request="s").record("s")
+    with closing(sqlite3.connect(file)) as connection:
+        found = "SELECT name FROM sqlite_master WHERE name LIKE 'privmax_open_%'"
+        for (trigger,) in connection.execute(found).fetchall():
+            connection.execute(f"DROP TRIGGER {trigger}")
+        connection.execute("DROP TABLE privmax_open")
+        connection.commit()
+    with Ledger(file) as ledger:
+        again = ledger.charge(PRICE, {}, request="r")
+        assert (again.closed, again.recorded) == (False, False)
+        assert again.record("x") == "x"
+        assert ledger.charge(PRICE, {}, request="s").answer == "s"
+        assert ledger.verify() == []

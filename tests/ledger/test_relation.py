@@ -7,19 +7,23 @@ from fractions import Fraction
 
 import pytest
 
+from privmax import Scores
 from privmax.errors import LedgerError, ParameterError
-from privmax.itemsets import top_itemsets
+from privmax.itemsets import Layout, top_itemsets
 from privmax.itemsets.published.blst10 import BLST10
 from privmax.itemsets.published.diff_part import DiffPart
-from privmax.ledger import Ledger, Price
+from privmax.ledger import Charge, Ledger
 from privmax.ledger.events import RESERVED, Row, canonical, seal
+from privmax.ledger.reading import read_rows
 from privmax.ledger.replay import faults, follows, totals_of
 from privmax.ledger.rules import RULES
 from privmax.mechanisms.exponential import Exponential
 from privmax.privacy import ADD_REMOVE, REPLACE, Privacy
 from privmax.selection import select
 
-CENT = {relation: Price(Privacy("1/100"), neighbors=relation) for relation in (ADD_REMOVE, REPLACE)}
+CENT = {
+    relation: Charge(Privacy("1/100"), neighbors=relation) for relation in (ADD_REMOVE, REPLACE)
+}
 BOTH = [(ADD_REMOVE, REPLACE), (REPLACE, ADD_REMOVE)]
 
 
@@ -75,7 +79,7 @@ def test_a_retry_under_another_relation_is_another_request(ledger):
 @pytest.mark.parametrize("neighbors", ["", "swap", None, 1, ["replace"]])
 def test_a_price_names_a_relation_there_is(neighbors):
     with pytest.raises(ParameterError, match=r"^neighbors="):
-        Price(Privacy(1), neighbors=neighbors)
+        Charge(Privacy(1), neighbors=neighbors)
 
 
 def test_a_selection_is_charged_under_the_relation_of_its_mechanism(ledger):
@@ -85,7 +89,7 @@ def test_a_selection_is_charged_under_the_relation_of_its_mechanism(ledger):
     assert ledger.neighbors == REPLACE
     with pytest.raises(LedgerError, match="counts it for add-remove neighbors"):
         select(counts, epsilon=1, **closed)
-    select(counts, epsilon=1, neighbors=REPLACE, **closed)
+    select(counts, epsilon=1, **closed, scores=Scores(neighbors=REPLACE))
     assert ledger.spent.epsilon == 2
 
 
@@ -93,7 +97,12 @@ def test_a_refused_selection_reads_no_data(ledger):
     ledger.charge(CENT[ADD_REMOVE], {})
     with pytest.raises(LedgerError, match="such costs do not add up"):
         select(
-            "no-such-file.csv", item="i", epsilon=1, delta="1e-7", neighbors=REPLACE, ledger=ledger
+            "no-such-file.csv",
+            item="i",
+            epsilon=1,
+            delta="1e-7",
+            ledger=ledger,
+            scores=Scores(neighbors=REPLACE),
         )
 
 
@@ -102,7 +111,7 @@ def test_published_methods_are_charged_under_theirs(ledger, method, other):
     top_itemsets([[0, 1], [0, 1]], mechanism=method(epsilon=1), items=2, ledger=ledger)
     assert ledger.neighbors == method.neighbors
     with pytest.raises(LedgerError, match=f"counts it for {other} neighbors"):
-        top_itemsets([[0, 1]], epsilon=1, items=2, neighbors=other, ledger=ledger)
+        top_itemsets([[0, 1]], epsilon=1, items=2, ledger=ledger, layout=Layout(neighbors=other))
 
 
 # What somebody wrote without privmax
@@ -111,7 +120,7 @@ def test_published_methods_are_charged_under_theirs(ledger, method, other):
 def forged(ledger, price_relation, total_relation):
     """The rows of a ledger with one charge, and one more that is right but for its relations."""
     ledger.charge(CENT[ADD_REMOVE], {}, request="right")
-    rows = list(ledger._rows())
+    rows = list(read_rows(ledger._chain))
     later = RULES[ledger.rule].add(totals_of(rows[-1].totals).whole, CENT[ADD_REMOVE]).as_json()
     price = {"epsilon": "1/100", "delta": "0", "ranged": False, "neighbors": price_relation}
     row = Row(
@@ -210,4 +219,4 @@ def test_an_event_without_a_relation_is_found(ledger):
 def test_a_repeated_request_that_differs_is_told_where(ledger, what, price, told):
     ledger.charge(CENT[ADD_REMOVE], {"k": 1, "options": {"floor": 3}}, request="r")
     with pytest.raises(LedgerError, match=told):
-        ledger.charge(Price(Privacy(**{"epsilon": Fraction(1, 100)} | price)), what, request="r")
+        ledger.charge(Charge(Privacy(**{"epsilon": Fraction(1, 100)} | price)), what, request="r")

@@ -15,7 +15,7 @@ from test_forgeries import forge
 
 from privmax.composition import epsilon_of_rho, largest_rho
 from privmax.errors import BudgetError, LedgerError, ParameterError
-from privmax.ledger import Ledger, Price
+from privmax.ledger import Charge, Ledger
 from privmax.ledger.checks import TRIGGERS
 from privmax.ledger.events import price_json, price_of
 from privmax.ledger.rules import RULES, total_of
@@ -24,9 +24,9 @@ from privmax.privacy import Privacy
 BUDGET = Privacy(10, "1e-5")
 SLACK = Fraction(1, 200_000)
 RHO = Fraction(1, 100)
-GAUSSIAN = Price(Privacy(epsilon_of_rho(RHO, "1e-6"), "1e-6"), rho=RHO)
-PURE = Price(Privacy("1/10"))
-MIXED = Price(Privacy("1/10", "1e-8"))
+GAUSSIAN = Charge(Privacy(epsilon_of_rho(RHO, "1e-6"), "1e-6"), rho=RHO)
+PURE = Charge(Privacy("1/10"))
+MIXED = Charge(Privacy("1/10", "1e-8"))
 
 
 def total(rule, prices, budget=BUDGET):
@@ -65,7 +65,7 @@ def test_rhos_add_up_and_their_deltas_are_not_counted():
 
 @pytest.mark.parametrize("rule", ["basic", "pld"])
 def test_other_rules_count_epsilon_and_delta(rule):
-    plain = Price(GAUSSIAN.privacy)
+    plain = Charge(GAUSSIAN.privacy)
     assert total(rule, [GAUSSIAN] * 3) == total(rule, [plain] * 3)
 
 
@@ -81,7 +81,7 @@ def test_the_sum_of_epsilons_ends_where_a_delta_is_left_out():
     """A charge whose delta is larger than the slack: its epsilon does not hold at the slack."""
     delta = Fraction(1, 100)
     variance, rho = 50, Fraction(1, 100)
-    price = Price(Privacy(epsilon_of_rho(rho, delta), delta), rho=rho)
+    price = Charge(Privacy(epsilon_of_rho(rho, delta), delta), rho=rho)
     spent = total("zcdp", [price]).spent
     assert spent.delta == SLACK
     assert gaussian_delta(variance, 1, float(spent.epsilon)) <= SLACK
@@ -95,14 +95,14 @@ def test_the_sum_of_epsilons_ends_where_a_delta_is_left_out():
 def test_the_total_of_gaussians_is_above_the_exact_one(moves):
     """Releases of one count, so many that they tell as much as one of a count that moves more."""
     rho = Fraction(1, 2 * 50)
-    price = Price(Privacy(epsilon_of_rho(rho, "1e-9"), "1e-9"), rho=rho)
+    price = Charge(Privacy(epsilon_of_rho(rho, "1e-9"), "1e-9"), rho=rho)
     spent = total("zcdp", [price] * moves**2).spent
     assert gaussian_delta(50, moves, float(spent.epsilon)) <= SLACK
     assert gaussian_delta(50, moves, 0.8 * float(spent.epsilon)) > SLACK
 
 
 def test_a_rho_without_a_delta_leaves_the_sum_valid():
-    price = Price(Privacy("1/10"), rho=Fraction(1, 1000))
+    price = Charge(Privacy("1/10"), rho=Fraction(1, 1000))
     found = total("zcdp", [price])
     assert found.state["tally"] == "1/1000"
     assert found.spent == Privacy("1/10", SLACK)
@@ -119,7 +119,7 @@ def test_without_a_slack_a_stated_rho_is_not_used():
 @pytest.mark.parametrize("budget", [Privacy(10), Privacy(10, Fraction(1, 1 << 220))])
 def test_nor_is_it_counted_where_it_is_not_used(budget):
     """A tally of it would say nothing about a charge whose delta is counted too."""
-    told = Price(GAUSSIAN.privacy)
+    told = Charge(GAUSSIAN.privacy)
     assert total("zcdp", [GAUSSIAN] * 2, budget) == total("zcdp", [told] * 2, budget)
 
 
@@ -133,7 +133,7 @@ def test_what_is_spent_does_not_fall():
 
 
 def test_huge_rhos_have_a_cost():
-    price = Price(Privacy(2**70, "1e-6"), rho=Fraction(2**60))
+    price = Charge(Privacy(2**70, "1e-6"), rho=Fraction(2**60))
     assert 2**60 < total("zcdp", [price]).spent.epsilon < 2**61
 
 
@@ -149,7 +149,7 @@ def test_a_price_is_written_and_read_with_its_rho():
 @pytest.mark.parametrize("rho", [Fraction(-1, 2), 0.5, 1, "1/2", True, Fraction(1, 10**5000)])
 def test_a_rho_is_a_fraction_that_is_not_negative(rho):
     with pytest.raises(ParameterError, match=r"rho|digits"):
-        Price(Privacy(1), rho=rho)
+        Charge(Privacy(1), rho=rho)
 
 
 # Ledgers
@@ -178,7 +178,7 @@ def test_one_release_fits_a_budget_of_its_epsilon_and_twice_its_delta(tmp_path):
     rho = largest_rho(1, "1e-6")
     budget = Privacy(1, "2e-6")
     with Ledger.create(tmp_path / "budget.db", budget=budget, rule="zcdp") as ledger:
-        ledger.charge(Price(Privacy(1, "1e-6"), rho=rho), {})
+        ledger.charge(Charge(Privacy(1, "1e-6"), rho=rho), {})
         assert ledger.spent.delta == Fraction("1e-6")
 
 
@@ -194,7 +194,7 @@ def test_a_part_counts_epsilon_and_delta(tmp_path):
     with Ledger.create(tmp_path / "budget.db", budget=BUDGET) as whole:
         part = whole.split("web", Privacy(1, "1e-5"), unit="user")
         with part:
-            part.charge(Price(GAUSSIAN.privacy, unit="user", rho=RHO), {})
+            part.charge(Charge(GAUSSIAN.privacy, unit="user", rho=RHO), {})
             assert part.spent == GAUSSIAN.privacy
 
 
@@ -202,13 +202,13 @@ def test_a_request_is_charged_once_for_its_rho(ledger):
     ledger.charge(GAUSSIAN, {}, request="a")
     assert not ledger.charge(GAUSSIAN, {}, request="a").recorded
     assert ledger.spent.epsilon == epsilon_of_rho(RHO, SLACK)
-    other = Price(GAUSSIAN.privacy, rho=2 * RHO)
+    other = Charge(GAUSSIAN.privacy, rho=2 * RHO)
     with pytest.raises(LedgerError, match=r"different privacy cost \(rho\)"):
         ledger.charge(other, {}, request="a")
 
 
 def test_a_request_that_an_earlier_version_charged_without_a_rho_is_the_same(ledger):
-    ledger.charge(Price(GAUSSIAN.privacy), {}, request="a").record(1)
+    ledger.charge(Charge(GAUSSIAN.privacy), {}, request="a").record(1)
     assert ledger.charge(GAUSSIAN, {}, request="a").answer == 1
 
 
@@ -216,7 +216,7 @@ def test_a_file_of_an_earlier_version_takes_rhos(tmp_path, monkeypatch):
     file = tmp_path / "budget.db"
     with monkeypatch.context() as patch:
         fewer = {name: text for name, text in TRIGGERS.items() if not name.endswith("_rhos")}
-        patch.setattr("privmax.ledger.sqlite.TRIGGERS", fewer)
+        patch.setattr("privmax.ledger.sqlite_schema.TRIGGERS", fewer)
         with Ledger.create(file, budget=BUDGET, rule="zcdp") as ledger:
             ledger.charge(PURE, {})
     with Ledger(file) as ledger:

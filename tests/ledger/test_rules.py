@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from privmax.composition import price_by_concentration
 from privmax.errors import LedgerError, ParameterError
-from privmax.ledger import RULES, Ledger, Price
+from privmax.ledger import RULES, Charge, Ledger
 from privmax.ledger.rules import (
     BITS,
     DIFFERENT,
@@ -41,8 +41,8 @@ def total(rule, prices, budget=BUDGET):
     return reduce(RULES[rule].add, prices, RULES[rule].start(budget))
 
 
-def times(number, epsilon, delta=0, *, ranged=False):
-    return [Price(Privacy(epsilon, delta), ranged)] * number
+def times(number, epsilon, delta=0, *, bounded_range=False):
+    return [Charge(Privacy(epsilon, delta), bounded_range)] * number
 
 
 def hockey_stick(counts, epsilon):
@@ -88,7 +88,7 @@ def test_the_exact_delta_of_one_response_is_known():
 
 def test_basic_adds():
     assert total("basic", times(10, "1/10", "1e-6")).spent == Privacy(1, "1e-5")
-    assert total("basic", [Price(Privacy("1/3")), Price(Privacy(0.5, 1e-6))]).spent == Privacy(
+    assert total("basic", [Charge(Privacy("1/3")), Charge(Privacy(0.5, 1e-6))]).spent == Privacy(
         "5/6", 1e-6
     )
 
@@ -106,7 +106,7 @@ def test_a_long_number_is_rounded_up_by_almost_nothing(number):
 
 
 def test_a_history_of_odd_numbers_stays_short():
-    prices = [Price(Privacy(Fraction(1, 10**6 + n), Fraction(1, 10**9 + n))) for n in range(100)]
+    prices = [Charge(Privacy(Fraction(1, 10**6 + n), Fraction(1, 10**9 + n))) for n in range(100)]
     for rule in ("basic", "zcdp"):
         spent = total(rule, prices).spent
         assert len(str(spent.epsilon)) < 130
@@ -116,11 +116,13 @@ def test_a_history_of_odd_numbers_stays_short():
 # Concentration
 
 
-@pytest.mark.parametrize("ranged", [True, False])
-def test_equal_charges_cost_what_the_composition_theorem_says(ranged):
-    spent = total("zcdp", times(200, "1/10", ranged=ranged)).spent
+@pytest.mark.parametrize("bounded_range", [True, False])
+def test_equal_charges_cost_what_the_composition_theorem_says(bounded_range):
+    spent = total("zcdp", times(200, "1/10", bounded_range=bounded_range)).spent
     with precision(200):
-        stated = price_by_concentration(200, Fraction(1, 10) if ranged else Fraction(1, 5), SLACK)
+        stated = price_by_concentration(
+            200, Fraction(1, 10) if bounded_range else Fraction(1, 5), SLACK
+        )
         assert stated <= ball(spent.epsilon)
         assert ball(spent.epsilon) < stated + ball(Fraction(1, 10**12))
     assert spent.delta == SLACK
@@ -129,7 +131,7 @@ def test_equal_charges_cost_what_the_composition_theorem_says(ranged):
 @pytest.mark.slow
 def test_draws_of_bounded_range_are_cheaper_only_without_a_delta():
     costs = [
-        total("zcdp", times(200, "1/10", delta, ranged=r)).spent
+        total("zcdp", times(200, "1/10", delta, bounded_range=r)).spent
         for delta in (0, "1e-9")
         for r in (True, False)
     ]
@@ -150,7 +152,7 @@ def test_the_slack_is_spent_with_the_first_charge_and_once():
 
 def test_a_grant_leaves_the_slack_as_it_was():
     raised = RULES["zcdp"].start(BUDGET).grant(Privacy(10, "1e-3"))
-    assert RULES["zcdp"].add(raised, Price(Privacy(1))).spent == Privacy(1, SLACK)
+    assert RULES["zcdp"].add(raised, Charge(Privacy(1))).spent == Privacy(1, SLACK)
 
 
 @pytest.mark.slow
@@ -179,7 +181,7 @@ def test_no_price_is_below_the_exact_one(rule, counts):
 @pytest.mark.slow
 def test_the_exact_delta_refuses_a_price_that_is_too_low():
     """Responses charged as if their range were bounded by epsilon, and a price a little too low."""
-    cheap = total("zcdp", times(60, "1/10", ranged=True)).spent.epsilon
+    cheap = total("zcdp", times(60, "1/10", bounded_range=True)).spent.epsilon
     assert hockey_stick({Fraction(1, 10): 60}, cheap) > ball(SLACK)
     tight = total("pld", times(40, "1/10")).spent.epsilon
     assert hockey_stick({Fraction(1, 10): 40}, tight * Fraction(97, 100)) > ball(SLACK)
@@ -214,7 +216,7 @@ def test_charges_that_are_too_many_for_distributions_are_not_convolved(monkeypat
 
 def test_numbers_of_thousands_of_digits_are_refused():
     with pytest.raises(ParameterError, match="digits"):
-        Price(Privacy(Fraction(10**5000)))
+        Charge(Privacy(Fraction(10**5000)))
     with pytest.raises(ParameterError, match="digits"):
         total("zcdp", times(1, Fraction(10**5000)))
 
@@ -259,7 +261,7 @@ def test_without_the_package_a_ledger_can_be_read_and_raised(monkeypatch, tmp_pa
                 spent = reader.spent
                 reader.grant(Privacy(1), why="more")
             assert ledger.spent == spent
-            ledger.charge(Price(Privacy("1/10")), {})
+            ledger.charge(Charge(Privacy("1/10")), {})
         assert ledger.verify() == []
 
 
@@ -268,7 +270,7 @@ def test_without_the_package_a_ledger_can_be_read_and_raised(monkeypatch, tmp_pa
 
 @pytest.mark.parametrize("name", RULES)
 def test_a_rule_knows_what_counts_one_more_charge(name):
-    rule, price = RULES[name], Price(Privacy("1/10", "1e-8"))
+    rule, price = RULES[name], Charge(Privacy("1/10", "1e-8"))
     before = total(name, times(20, "1/10"))
     later = total_of(
         json.loads(json.dumps(rule.add(before, price).as_json()))
@@ -284,19 +286,19 @@ def test_a_rule_knows_what_counts_one_more_charge(name):
         *(replace(later, state={**later.state, key: "0"}) for key in later.state),
     ):
         assert not rule.counts(before, price, wrong)
-    assert not rule.counts(before, Price(Privacy("1/9", "1e-8")), later)
+    assert not rule.counts(before, Charge(Privacy("1/9", "1e-8")), later)
 
 
 @pytest.mark.parametrize("name", RULES)
 def test_costs_under_different_relations_do_not_count(name):
-    rule, other = RULES[name], Price(Privacy("1/10"), neighbors="replace")
+    rule, other = RULES[name], Charge(Privacy("1/10"), neighbors="replace")
     before = total(name, times(1, "1/10"))
     assert not rule.counts(before, other, rule.add(before, other))
 
 
 prices = st.lists(
     st.builds(
-        Price,
+        Charge,
         st.builds(
             Privacy,
             st.sampled_from(["0", "1/10", "1/3", "2"]) | st.floats(0, 1),
@@ -342,7 +344,7 @@ def test_distributions_are_convolved_for_few_different_prices(monkeypatch):
     monkeypatch.setattr(
         "privmax.ledger.rules.Convolution._epsilon", lambda _, tally, slack: convolved.append(tally)
     )
-    found = [Price(Privacy(Fraction(n, STEPS))) for n in range(100, 1100)]
+    found = [Charge(Privacy(Fraction(n, STEPS))) for n in range(100, 1100)]
     last = total("pld", found)
     assert max(map(len, convolved)) == len(last.state["tally"]) == DIFFERENT
     assert sum(last.state["tally"].values()) == 1000
@@ -361,7 +363,7 @@ def test_distributions_are_convolved_for_few_different_prices(monkeypatch):
 
 def test_a_price_that_comes_often_is_not_rounded():
     often = times(200, "1/64")
-    some = [Price(Privacy(Fraction(n, STEPS))) for n in range(300, 340)]
+    some = [Charge(Privacy(Fraction(n, STEPS))) for n in range(300, 340)]
     tally = reduce(RULES["pld"]._add_price, often + some, RULES["pld"].start(BUDGET).state)["tally"]
     assert tally["128"] == 200
     assert len(tally) == DIFFERENT
@@ -373,12 +375,12 @@ def test_ledgers_of_version_0_1_0_count_every_price(tmp_path, monkeypatch):
         patch.setattr("privmax.ledger.rules.Convolution.start", Conversion.start)
         with Ledger.create(tmp_path / "budget.db", budget=Privacy(9, "1e-5"), rule="pld") as ledger:
             ledger.open_account("ann", Privacy(1, "1e-6"))
-            ledger.charge(Price(Privacy("1/9")), {}, account="ann")
+            ledger.charge(Charge(Privacy("1/9")), {}, account="ann")
     with Ledger(tmp_path / "budget.db") as ledger:
         for n in range(1, DIFFERENT + 3):
-            ledger.charge(Price(Privacy(Fraction(n, 1000))), {})
+            ledger.charge(Charge(Privacy(Fraction(n, 1000))), {})
         ledger.open_account("bob", Privacy(1, "1e-6"))
-        ledger.charge(Price(Privacy("1/9")), {}, account="bob")
+        ledger.charge(Charge(Privacy("1/9")), {}, account="bob")
         whole = list(ledger.history())[-1].totals["whole"]["state"]
         assert len(whole["tally"]) == DIFFERENT + 3
         assert ledger.verify() == []
@@ -389,7 +391,7 @@ def test_ledgers_of_version_0_1_0_count_every_price(tmp_path, monkeypatch):
 def test_a_ledger_of_any_rule_fills_up_and_adds_up(tmp_path, name):
     with Ledger.create(tmp_path / "budget.db", budget=Privacy("1.2", "1e-5"), rule=name) as ledger:
         ledger.open_account("ann", Privacy(1, "1e-6"))
-        price = Price(Privacy("1/20", "1e-9"), ranged=False)
+        price = Charge(Privacy("1/20", "1e-9"), bounded_range=False)
         charged = 0
         while ledger.fits(price):
             own = "ann" if charged % 3 == 0 and ledger.fits(price, "ann") else None

@@ -14,9 +14,9 @@ from privmax import Ledger, Privacy
 from privmax.composition import epsilon_of_rho
 from privmax.errors import BudgetError, LedgerError, UnsupportedError
 from privmax.learning import PrivateERM, PrivateSearch, Stumps, validate
-from privmax.learning.search import SearchTerms
+from privmax.learning.search import ModelSearch
 from privmax.learning.validation import Stability
-from privmax.ledger.events import Price
+from privmax.ledger.events import Charge
 from privmax.repetition import concentrated_cost
 
 X = np.arange(2000.0).reshape(-1, 1)
@@ -137,7 +137,7 @@ class Gaussian(Custom):
     """It says that it is zCDP."""
 
     def privacy_cost(self):
-        return Price(Privacy("1.1", "1e-7"), rho=Fraction(1, 50))
+        return Charge(Privacy("1.1", "1e-7"), rho=Fraction(1, 50))
 
 
 def test_the_rule_zcdp_adds_rho(tmp_path):
@@ -194,8 +194,8 @@ def test_long_parameters_are_another_question_wherever_they_differ(ledger):
 def test_a_record_that_names_something_else_is_refused(ledger):
     made = search(ledger, Custom(), {"at": [1000.0]})
     template, mechanism, grid = made._plan()
-    terms = SearchTerms(given=mechanism, unit="row", template=template, grid=grid)
+    question = ModelSearch(mechanism, template, grid)
     for name in ("os:system", "privmax.__main__:main"):
         model = {"fitted": {"at_": {"estimator": name, "state": {}}}}
         with pytest.raises(LedgerError, match="cannot be read"):
-            terms.decode({"place": [0, {}], "score": 1, "model": model})
+            question.read_winner({"place": [0, {}], "score": 1, "model": model})

@@ -21,9 +21,10 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 import pytest
+from by_name import by_name
 from click.testing import CliRunner
 
-import privmax.release
+import privmax.best_items
 from privmax import (
     Exponential,
     LargeMargin,
@@ -31,10 +32,12 @@ from privmax import (
     PermuteAndFlip,
     Privacy,
     Profile,
+    Scores,
     select,
     select_model,
     top_itemsets,
 )
+from privmax.best_items import BestItems
 from privmax.cli import main
 from privmax.errors import (
     AnswerError,
@@ -45,12 +48,13 @@ from privmax.errors import (
     ParameterError,
 )
 from privmax.learning import PrivateERM, Stumps
-from privmax.ledger import Ledger, Price, Reservation
-from privmax.ledger.payment import Question
+from privmax.ledger import Charge, Ledger, Reservation
+from privmax.ledger.payment import Description
 from privmax.ledger.sqlite import SqliteStore
 from privmax.mechanisms.contract import Outcome
 from privmax.noise.coins import SYSTEM
-from privmax.release import Release, Terms, answer
+from privmax.payload import Drawn
+from privmax.release import answer
 from privmax.sources.columns import IntegerColumn
 from privmax.sources.memory import MemorySource
 from privmax.testing import SeededCoins
@@ -131,7 +135,9 @@ def test_a_release_is_the_same_with_a_ledger_and_names_its_request(ledger):
 def test_what_ran_is_recorded_with_its_public_options(ledger):
     options = {"sensitivity": 0.5, "resolution": "0.1", "neighbors": "replace", "growth": 2}
     data = {"zorblax": 7310427.5, "quuxley": 1.0}
-    release = select(data, **PRICE, **options, ledger=ledger.request("q1", dataset="fruit sales"))
+    release = by_name(
+        select, data, **PRICE, **options, ledger=ledger.request("q1", dataset="fruit sales")
+    )
     made, reserved, answered = ledger.history()
     assert made.kind == "created"
     assert (reserved.kind, reserved.request, reserved.account, reserved.who) == (
@@ -232,7 +238,7 @@ def test_each_request_without_an_id_is_charged_under_a_new_one(ledger):
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "ranged"),
+    ("mechanism", "bounded_range"),
     [
         (Exponential(epsilon=1), True),
         (Exponential(epsilon=1, neighbors="replace"), True),
@@ -244,10 +250,10 @@ def test_each_request_without_an_id_is_charged_under_a_new_one(ledger):
     ids=repr,
 )
 def test_only_a_single_draw_of_the_exponential_mechanism_has_bounded_range(
-    ledger, mechanism, ranged
+    ledger, mechanism, bounded_range
 ):
     select([5, 3, 0], mechanism=mechanism, universe=3, ledger=ledger)
-    assert list(ledger.history())[1].body["price"]["ranged"] is ranged
+    assert list(ledger.history())[1].body["price"]["ranged"] is bounded_range
     assert ledger.spent == mechanism.privacy()
 
 
@@ -307,9 +313,9 @@ def test_what_is_released_beside_the_item_is_recorded(ledger):
         "sensitivity": 1,
         "resolution": "0.1",
     }
-    release = select(scores, **options, ledger=ledger.request("beside"))
+    release = by_name(select, scores, **options, ledger=ledger.request("beside"))
     assert isinstance(release.diagnostics["max_estimate"], float)
-    again = select(Untouchable(), **options, ledger=ledger.request("beside"))
+    again = by_name(select, Untouchable(), **options, ledger=ledger.request("beside"))
     assert again == release
     assert type(again.diagnostics["max_estimate"]) is float
 
@@ -431,8 +437,8 @@ AFTER_THE_CHARGE = {
     "before the draw": (PermuteAndFlip, "draw", False, KeyboardInterrupt),
     "after the draw": (PermuteAndFlip, "draw", True, SystemExit),
     "at the look-up": (MemorySource, "names", True, KeyboardInterrupt),
-    "before it is written": (Release, "to_record", False, SystemExit),
-    "after it is written": (Release, "to_record", True, KeyboardInterrupt),
+    "before it is written": (Drawn, "to_json", False, SystemExit),
+    "after it is written": (Drawn, "to_json", True, KeyboardInterrupt),
     "before the record": (Reservation, "record", False, KeyboardInterrupt),
     "a ledger that is gone at the record": (Reservation, "record", False, LedgerError),
 }
@@ -449,7 +455,8 @@ def test_a_stop_between_charge_and_record_leaves_the_charge_and_a_retry_gives_on
     with pytest.raises(error) as caught:
         select(**TIED, ledger=ledger.request("r1"))
     if name != "charge":
-        assert any("spent" in note and "request 'r1'" in note for note in caught.value.__notes__)
+        told = [str(caught.value), *getattr(caught.value, "__notes__", [])]
+        assert any("spent" in words and "request 'r1'" in words for words in told)
     assert kinds(ledger) == ["created", "reserved"]
     assert ledger.spent == Privacy(1)
     with Ledger(file, "sales", who="ann") as other:  # as another process would
@@ -464,7 +471,7 @@ def test_a_stop_between_charge_and_record_leaves_the_charge_and_a_retry_gives_on
 
 @pytest.mark.parametrize(
     "step",
-    [(Reservation, "record", True, KeyboardInterrupt), (Release, "with_answer", False, Crash)],
+    [(Reservation, "record", True, KeyboardInterrupt), (BestItems, "read", False, Crash)],
     ids=repr,
 )
 def test_after_a_crash_behind_the_record_the_recorded_answer_is_given(ledger, monkeypatch, step):
@@ -577,7 +584,7 @@ def test_a_request_id_stands_for_one_request(ledger, other):
     named = {name: other[name] for name in ("account", "dataset") if name in other}
     options = {**PRICE, **{name: value for name, value in other.items() if name not in named}}
     with pytest.raises(LedgerError, match="'r1' was charged before"):
-        select(Untouchable(), **options, ledger=ledger.request("r1", **named))
+        by_name(select, Untouchable(), **options, ledger=ledger.request("r1", **named))
     assert ledger.spent == spent
 
 
@@ -617,7 +624,7 @@ BAD = {
 def test_bad_input_costs_nothing(ledger, case):
     options, error = BAD[case]
     with pytest.raises(error):
-        select(**{"data": CERTAIN, **options}, ledger=ledger)
+        by_name(select, **{"data": CERTAIN, **options}, ledger=ledger)
     assert kinds(ledger) == ["created"]
 
 
@@ -659,7 +666,7 @@ def test_the_ledger_holds_nothing_private_but_the_answer(ledger, file, monkeypat
         1:
     ]  # the first holds a random id
     assert not any(secret in text for text in numbers for secret in ("910", "900"))
-    for text in (str(caught.value), *caught.value.__notes__):
+    for text in (str(caught.value), *getattr(caught.value, "__notes__", [])):
         assert not any(secret in text for secret in ("zorblax", "quuxley", "florp", "7310427"))
 
 
@@ -684,19 +691,14 @@ class Named:
         pass
 
 
-class NamedTerms(Terms):
-    """Terms that read such objects again."""
-
-    def decode(self, written):
-        return Color[written["color"]]
-
-
-TERMS = NamedTerms(epsilon=1, universe=Universe(3))
+QUESTION = BestItems(
+    epsilon=1, universe=Universe(3), read_item=lambda written: Color[written["color"]]
+)
 
 
 def test_a_source_may_bring_its_own_way_to_write_items_down(ledger):
-    question = Question("learn", {"hypotheses": "Stumps()"})
-    release = answer(TERMS, lambda stack: Named(), ledger.request("r1"), question=question)
+    description = Description("learn", {"hypotheses": "Stumps()"})
+    release = answer(QUESTION, lambda stack: Named(), ledger.request("r1"), description=description)
     assert (release.item, release.request) == (Color.RED, "r1")
     _, reserved, answered = ledger.history()
     assert reserved.body["what"] == {
@@ -706,7 +708,7 @@ def test_a_source_may_bring_its_own_way_to_write_items_down(ledger):
         "options": {"hypotheses": "Stumps()"},
     }
     assert answered.body["answer"]["items"] == [{"color": "RED"}]
-    again = answer(TERMS, Untouchable.__getitem__, ledger.request("r1"), question=question)
+    again = answer(QUESTION, Untouchable.__getitem__, ledger.request("r1"), description=description)
     assert (again, again.recorded) == (release, answered.when)
     assert ledger.spent == Privacy(1)
 
@@ -719,11 +721,11 @@ def test_who_comes_second_with_one_request_is_given_the_recorded_answer_undrawn(
 
     def read(stack):
         with Ledger(file, "sales", who="ann") as other:
-            first.append(answer(TERMS, lambda stack: Named(), other.request("r1")))
+            first.append(answer(QUESTION, lambda stack: Named(), other.request("r1")))
         crashing(monkeypatch, Named, "names")
         return Named()
 
-    assert answer(TERMS, read, ledger.request("r1")) == first[0]
+    assert answer(QUESTION, read, ledger.request("r1")) == first[0]
     assert kinds(ledger) == ["created", "reserved", "released"]
 
 
@@ -744,7 +746,7 @@ def counted(monkeypatch):
 
         monkeypatch.setattr(owner, name, counting)
 
-    count(privmax.release, "auto", "auto")
+    count(privmax.best_items, "auto", "auto")
     count(NestedMargin, "draw", "draw")
     count(PermuteAndFlip, "draw", "draw")
     count(SqliteStore, "reading", "transaction")
@@ -808,7 +810,7 @@ def test_a_command_takes_no_more_to_open_the_ledger_and_tell_what_is_left(
     assert counted == {"auto": 1, "draw": 1, "transaction": 3}
     assert json.loads(run.stdout)["left"]["epsilon"] == "8"
     with Ledger(file) as ledger:
-        ledger.charge(Price(Privacy(1), unit=ledger.unit), {})
+        ledger.charge(Charge(Privacy(1), unit=ledger.unit), {})
     counted.clear()
     again = CliRunner().invoke(main, [command, str(data), *options])
     assert counted == {"auto": 1, "transaction": 3}
@@ -818,7 +820,7 @@ def test_a_command_takes_no_more_to_open_the_ledger_and_tell_what_is_left(
 def test_counts_are_part_of_one_charge_and_of_the_recorded_answer(ledger):
     data = {f"item {n:02}": 9000 - 500 * n for n in range(12)}
     options = {"k": 10, "epsilon": 1, "delta": "1e-6", "counts": "0.5"}
-    release = select(data, **options, ledger=ledger.request("r1"))
+    release = by_name(select, data, **options, ledger=ledger.request("r1"))
     assert len(release.counts) == 10
     assert ledger.spent == release.privacy == Privacy("1.5", "2e-6")
     assert release.counts_privacy == Privacy("0.5", "1e-6")
@@ -828,18 +830,30 @@ def test_counts_are_part_of_one_charge_and_of_the_recorded_answer(ledger):
     assert reserved.body["price"]["ranged"] is False
     assert answered.body["answer"]["counts"] == list(release.counts)
     assert answered.body["answer"]["noise"] == release.noise.to_dict()
-    again = select(Untouchable(), **options, ledger=ledger.request("r1"))
+    again = by_name(select, Untouchable(), **options, ledger=ledger.request("r1"))
     assert again == release
     assert again.error == release.error
     assert ledger.spent == release.privacy
     with pytest.raises(LedgerError, match="'r1' was charged before"):
-        select(data, **{**options, "counts": "0.4"}, ledger=ledger.request("r1"))
+        by_name(select, data, **{**options, "counts": "0.4"}, ledger=ledger.request("r1"))
 
 
 def test_counts_on_a_grid_come_back_exactly(ledger):
     options = {"epsilon": 1, "delta": "1e-6", "counts": 1, "resolution": "0.1"}
-    release = select({"a": 900.7}, **options, neighbors="replace", ledger=ledger.request("r1"))
-    again = select(Untouchable(), **options, neighbors="replace", ledger=ledger.request("r1"))
+    release = by_name(
+        select,
+        {"a": 900.7},
+        **options,
+        ledger=ledger.request("r1"),
+        scores=Scores(neighbors="replace"),
+    )
+    again = by_name(
+        select,
+        Untouchable(),
+        **options,
+        ledger=ledger.request("r1"),
+        scores=Scores(neighbors="replace"),
+    )
     assert again == release
     assert type(again.counts[0]) is float
     assert again.noise.step == Fraction(1, 10)
@@ -854,7 +868,7 @@ def test_a_single_draw_with_counts_has_no_bounded_range(ledger):
 
 def test_no_answer_costs_the_counts_all_the_same(ledger):
     options = {"epsilon": 1, "delta": "1e-6", "counts": "0.5"}
-    release = select({"a": 1}, **options, ledger=ledger.request("r1"))
+    release = by_name(select, {"a": 1}, **options, ledger=ledger.request("r1"))
     assert (release.items, release.counts) == ((), ())
     assert ledger.spent == Privacy("1.5", "1e-6")
-    assert select({"a": 10**6}, **options, ledger=ledger.request("r1")) == release
+    assert by_name(select, {"a": 10**6}, **options, ledger=ledger.request("r1")) == release

@@ -8,14 +8,14 @@ import sqlite3
 import pytest
 
 from privmax.errors import LedgerError, ParameterError
-from privmax.ledger import Ledger, Price, files
-from privmax.ledger import ledger as module
+from privmax.ledger import Charge, Ledger, chain, files, opening
 from privmax.ledger.events import Row
+from privmax.ledger.parts import _find
 from privmax.ledger.rows import LAST, Rows
 from privmax.ledger.sqlite import SqliteStore
 from privmax.privacy import Privacy
 
-ONE = Price(Privacy(1))
+ONE = Charge(Privacy(1))
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def name_nobody(file):
 
 
 def find_nothing(file):
-    assert Ledger.at(file)._find(file, "nothing") is None
+    assert _find(Ledger.at(file), file, "nothing") is None
 
 
 @pytest.mark.parametrize("look", [Ledger.names, name_nobody, find_nothing])
@@ -146,7 +146,8 @@ def test_a_file_that_cannot_be_made_is_told_at_once(tmp_path, monkeypatch, error
 
 def test_events_of_another_format_are_not_read(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(module, "SCHEMA", 2)
+        for module in (chain, opening):
+            patch.setattr(module, "SCHEMA", 2)
         Ledger.create(tmp_path / "newer.db", budget=Privacy(3)).close()
     with pytest.raises(LedgerError, match="uses event format 2; this privmax reads format 1"):
         Ledger(tmp_path / "newer.db")

@@ -7,12 +7,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from by_name import by_name
 
-from privmax import Privacy, select
+from privmax import Database, Privacy, select
 from privmax.errors import BudgetError, DataError, ParameterError
-from privmax.itemsets import top_itemsets
+from privmax.itemsets import Layout, top_itemsets
 from privmax.learning import PrivateERM, Stumps, select_model
 from privmax.ledger import Ledger
+from privmax.markers import top_markers
 
 PRICE = {"epsilon": 1, "delta": "1e-6"}
 NOTHING = {"items": [], "free": {}}
@@ -69,7 +71,7 @@ ORACLES = {
     "no data at all": lambda ledger: select(object(), **PRICE, ledger=ledger),
     "a label no ledger writes": lambda ledger: select({object(): 3}, **PRICE, ledger=ledger),
     "longest=": lambda ledger: top_itemsets(
-        [["a", "b", "c"], ["a", "b"]], **PRICE, longest=2, ledger=ledger
+        [["a", "b", "c"], ["a", "b"]], **PRICE, ledger=ledger, layout=Layout(longest=2)
     ),
     "membership through items=": lambda ledger: top_itemsets(
         [["a", "z"]], epsilon=1, items=["a", "b"], ledger=ledger
@@ -142,8 +144,8 @@ def test_it_cannot_be_told_from_an_honest_no_answer(strict):
 
 def test_a_repeated_request_returns_it_and_reads_nothing(strict):
     asked = {**PRICE, "ledger": strict.request("r1")}
-    select({"a": "many"}, **asked)
-    again = select({"a": 10**9}, **asked)
+    by_name(select, {"a": "many"}, **asked)
+    again = by_name(select, {"a": 10**9}, **asked)
     assert again.items == ()
     assert again.recorded is not None
     assert strict.spent == Privacy(1, "1e-6")
@@ -173,7 +175,7 @@ def test_it_is_charged_before_the_data_is_looked_at(strict):
 def test_what_is_right_is_answered(strict):
     assert select({"a": 10**9, "b": 1}, **PRICE, ledger=strict).item == "a"
     assert top_itemsets(
-        [["a", "b"]] * 900, **PRICE, longest=2, unit="user", ledger=strict
+        [["a", "b"]] * 900, **PRICE, layout=Layout(longest=2), ledger=strict.request(unit="user")
     ).item == ("a", "b")
     X, y = np.array([[1.0], [9.0]] * 50), np.array([0, 1] * 50)
     asked = {"epsilon": 9, "labels": [0, 1], "unit": "user", "ledger": strict}
@@ -212,6 +214,70 @@ def test_what_is_wrong_whatever_the_data_is_told_and_costs_nothing(strict, case)
     assert strict.spent == Privacy(0)
 
 
+NAMES = {
+    "an archive": ("shop.zip", DataError, "ZIP archive"),
+    "a pattern of archives": ("logs/*.tar.gz", DataError, "archive"),
+    "a document": ("rows.json", DataError, "one JSON document"),
+    "another ending": ("rows.txt", (DataError, ParameterError), "neither|the file extension"),
+    "a file elsewhere": ("s3://bucket/rows.csv", DataError, "URL of a file"),
+    "a pattern of databases": ("shops/*.db", DataError, "one database is read at a time"),
+    "a database": ("shop.db", ParameterError, "may hold several tables"),
+}
+"""Files that are refused by their names, which are public."""
+
+DOORS = {
+    "select": lambda data, ledger: select(data, item="what", user="who", **PRICE, ledger=ledger),
+    "scores": lambda data, ledger: select(data, item="what", score="n", **PRICE, ledger=ledger),
+    "itemsets": lambda data, ledger: top_itemsets(
+        data, basket="who", item="what", **PRICE, ledger=ledger.request(unit="user")
+    ),
+    "itemsets of a form": lambda data, ledger: top_itemsets(
+        data,
+        basket="who",
+        item="what",
+        layout=Layout(form="long"),
+        **PRICE,
+        ledger=ledger.request(unit="user"),
+    ),
+    "markers": lambda data, ledger: top_markers(
+        data,
+        cases=5,
+        controls=5,
+        epsilon=1,
+        status="who",
+        case="ill",
+        markers=["rs1", "rs2"],
+        ledger=ledger,
+    ),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_name_refuses_is_told_and_costs_nothing(strict, door, name):
+    given, error, message = NAMES[name]
+    if (door, name) == ("itemsets of a form", "another ending"):
+        return  # a file whose form is given may have any other name
+    with pytest.raises(error, match=message):
+        DOORS[door](given, strict)
+    assert strict.spent == Privacy(0)
+
+
+@pytest.mark.parametrize("ask", [select, top_itemsets])
+def test_a_table_of_what_is_no_database_costs_nothing(strict, ask):
+    with pytest.raises(ParameterError, match="not a database"):
+        ask(Database("rows.csv", "rows"), **PRICE, ledger=strict)
+    assert strict.spent == Privacy(0)
+
+
+@pytest.mark.filterwarnings("ignore:No answer")
+def test_a_folder_is_one_whatever_its_name(strict, tmp_path):
+    (tmp_path / "rows.zip").mkdir()
+    rows(*((who, "tea") for who in range(90))).to_parquet(tmp_path / "rows.zip" / "a.parquet")
+    release = select(tmp_path / "rows.zip", item="what", user="who", **PRICE, ledger=strict)
+    assert release.item == "tea"
+
+
 def test_what_does_not_fit_is_refused_as_ever(strict):
     with pytest.raises(BudgetError):
         select({"a": "many"}, epsilon=101, delta="1e-6", ledger=strict)
@@ -227,7 +293,7 @@ def test_a_stop_leaves_the_request_open(strict):
 
     asked = {**PRICE, "ledger": strict.request("r1")}
     with pytest.raises(KeyboardInterrupt) as caught:
-        select(Stopping(a=1), **asked)
+        by_name(select, Stopping(a=1), **asked)
     assert "request 'r1'" in caught.value.__notes__[0]
-    assert select({"a": 10**9}, **asked).item == "a"
+    assert by_name(select, {"a": 10**9}, **asked).item == "a"
     assert strict.spent == Privacy(1, "1e-6")

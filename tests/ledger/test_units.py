@@ -7,13 +7,14 @@ import json
 import pytest
 
 from privmax.errors import LedgerError, ParameterError
-from privmax.ledger import Ledger, Price
+from privmax.ledger import Charge, Ledger
 from privmax.ledger.events import RESERVED, Row, canonical, seal
+from privmax.ledger.reading import read_rows
 from privmax.ledger.replay import faults, follows, totals_of
 from privmax.ledger.rules import RULES
 from privmax.privacy import Privacy
 
-CENT = {unit: Price(Privacy("1/100"), unit=unit) for unit in ("user", "row", "basket", None)}
+CENT = {unit: Charge(Privacy("1/100"), unit=unit) for unit in ("user", "row", "basket", None)}
 
 
 @pytest.fixture(params=["basic", "zcdp"])
@@ -71,12 +72,41 @@ def test_a_retry_for_another_unit_is_another_request(ledger):
 @pytest.mark.parametrize("unit", ["", "a\nb", 1, ["row"], "x" * 201])
 def test_a_unit_is_a_name(unit):
     with pytest.raises(ParameterError, match=r"^unit="):
-        Price(Privacy(1), unit=unit)
+        Charge(Privacy(1), unit=unit)
 
 
-def test_a_ledger_of_before_takes_any_unit_and_the_next_charge_fixes_it(ledger):
+@pytest.mark.parametrize(("first", "other"), [("user", None), (None, "user")])
+def test_a_charge_that_does_not_say_what_it_hides_adds_up_with_no_unit(ledger, first, other):
+    ledger.open_account("ann", Privacy(1, "1e-5"))
+    ledger.charge(CENT[first], {}, request="r").record(1)
+    events = list(ledger.history())
+    told = "not say what the privacy cost hides, and .* per user.*Nothing was charged.*unit=.user."
+    for account in (None, "ann"):
+        assert not ledger.fits(CENT[other], account)
+        with pytest.raises(LedgerError, match=told):
+            ledger.charge(CENT[other], {}, account=account)
+        with pytest.raises(LedgerError, match=told):
+            ledger.require(CENT[other], account)
+    assert list(ledger.history()) == events
+    ledger.charge(CENT[first], {}, account="ann")
+    assert ledger.unit == first
+    assert ledger.verify() == []
+
+
+def test_a_part_is_held_to_its_unit(tmp_path):
+    ledger = Ledger(tmp_path / "budget.db", budget=Privacy(5, "1e-5"))
+    with ledger.split("part", Privacy(1, 0), where=tmp_path / "part.db", unit="user") as part:
+        assert not part.fits(CENT[None])
+        with pytest.raises(LedgerError, match="unit 'user'; this one has None"):
+            part.charge(CENT[None], {})
+        part.charge(CENT["user"], {})
+
+
+def test_a_ledger_of_before_takes_any_unit_and_the_next_charge_fixes_it(ledger, monkeypatch):
     """privmax 0.1.0 wrote no unit: what it wrote stays right, and is answered again."""
     ledger.charge(CENT[None], {}, request="old").record("answer")
+    chain = ledger._chain
+    monkeypatch.setattr(chain, "_origin", chain.origin._replace(units=False))
     *_, charged, answered = ledger.history()
     assert not any(
         "unit" in json.dumps([event.body, event.totals]) for event in (charged, answered)
@@ -84,8 +114,9 @@ def test_a_ledger_of_before_takes_any_unit_and_the_next_charge_fixes_it(ledger):
     assert ledger.unit is None
     ledger.charge(CENT["row"], {}, request="new")
     assert ledger.unit == "row"
-    with pytest.raises(LedgerError, match="per row"):
-        ledger.charge(CENT["user"], {})
+    for unit in ("user", None):
+        with pytest.raises(LedgerError, match="per row"):
+            ledger.charge(CENT[unit], {})
     assert ledger.charge(CENT["user"], {}, request="old").answer == "answer"
     assert ledger.verify() == []
 
@@ -96,7 +127,7 @@ def test_a_ledger_of_before_takes_any_unit_and_the_next_charge_fixes_it(ledger):
 def forged(ledger, price_unit, total_unit):
     """The rows of a ledger with one charge, and one more that is right but for its units."""
     ledger.charge(CENT["user"], {}, request="right")
-    rows = list(ledger._rows())
+    rows = list(read_rows(ledger._chain))
     later = RULES[ledger.rule].add(totals_of(rows[-1].totals).whole, CENT["user"]).as_json()
     price = {
         "epsilon": "1/100",
@@ -126,6 +157,7 @@ def forged(ledger, price_unit, total_unit):
         ("user", "user", None),
         ("row", "row", "it is charged for another unit of privacy than the charges before it"),
         ("row", "user", "it is charged for another unit of privacy than the charges before it"),
+        (None, "user", "it is charged for another unit of privacy than the charges before it"),
         (
             "user",
             "row",

@@ -24,7 +24,7 @@ from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.reading import fimi
 from privmax.itemsets.reading.flags import WORDS
 from privmax.itemsets.reading.forms import read_baskets
-from privmax.sources.files import foreign
+from privmax.sources.text import foreign
 
 patient = settings(deadline=None)  # a busy machine is no failure
 

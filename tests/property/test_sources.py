@@ -19,6 +19,7 @@ from privmax.mechanisms.contract import Outcome
 from privmax.sources import columns
 from privmax.sources.columns import BigIntegerColumn, FloatColumn, IntegerColumn
 from privmax.sources.memory import MemorySource
+from privmax.sources.scale import ROUNDING
 
 LEAST = 2.0**-1074
 patient = settings(deadline=None)  # a busy machine is no failure
@@ -122,14 +123,14 @@ def test_a_float_column_is_the_exact_floor_of_its_values(grid, dtype, chunk):
 @given(reals, reals, resolutions, st.fractions(min_value=0, max_value=3))
 @example(0.1, 0.3, Fraction("0.1"), Fraction(0))
 def test_scores_within_the_sensitivity_stay_within_its_grid_steps(here, there, resolution, slack):
-    """Whatever the grid, nobody moves a rounded score further than the profile says."""
+    """Whatever the grid, no score moves further than the profile says, rounding included."""
     distance = abs(decimal(here) - decimal(there))
-    sensitivity = distance * (1 + slack)
+    sensitivity = distance * (1 + slack) / (1 + ROUNDING)
     assume(sensitivity > 0)
     source = MemorySource([here, there], sensitivity=sensitivity, resolution=resolution)
     (_, rounded_here), (_, rounded_there) = source.scores()
     assert abs(rounded_here - rounded_there) <= source.profile.sensitivity
-    assert source.profile.sensitivity == math.ceil(sensitivity / resolution)
+    assert source.profile.sensitivity == math.ceil(distance * (1 + slack) / resolution)
 
 
 # Look-ups in integers

@@ -6,11 +6,13 @@ rejected by the same test.
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from scipy import stats
 
 from privmax import Privacy
-from privmax.counts import DiscreteGaussian, DiscreteLaplace
+from privmax.counts import DiscreteLaplace, SharedGaussian
+from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.rules import RuleCounts, measure_rules, needed_sets
 from privmax.testing import SeededCoins
 
@@ -65,7 +67,7 @@ def enough(number):
 def quarter(noise):
     if isinstance(noise, DiscreteLaplace):
         return DiscreteLaplace(scale=noise.scale / 4)
-    return DiscreteGaussian(sigma=noise.sigma / 4)
+    return SharedGaussian(sigma=noise.sigma / 4, shared=noise.shared / 4)
 
 
 @pytest.mark.slow
@@ -89,7 +91,7 @@ def test_intervals_of_gaussian_noise_cover_the_truth():
             SeededCoins(f"gauss {repeat}"),
             neighbors="add-remove",
         )
-        assert isinstance(counts.noise, DiscreteGaussian)
+        assert isinstance(counts.noise, SharedGaussian)
         for place, noise in enumerate((counts.noise, quarter(counts.noise))):
             for rule in RuleCounts(sets, counts.counts, noise).rules([TRIPLE]):
                 if rule.consequent == ("c",):
@@ -103,3 +105,58 @@ def test_intervals_of_gaussian_noise_cover_the_truth():
 def test_intervals_for_less_noise_than_there_is_are_rejected():
     found = covered(TRUTHS["large"], Privacy("0.5"), quarter)
     assert not any(map(enough, found.values()))
+
+
+PEOPLE, VISITS, CHANCE, TOGETHER = 4000, 8, 0.1, 3
+
+
+def invented_visits():
+    """Whether each visit of each user has a and b: three times as likely together as apart."""
+    both = TOGETHER * CHANCE**2
+    odds = [1 - 2 * CHANCE + both, CHANCE - both, CHANCE - both, both]
+    kinds = np.random.default_rng(31).choice(4, (PEOPLE, VISITS), p=odds)
+    return kinds % 2 == 1, kinds >= 2
+
+
+def baskets_of(has_a, has_b):
+    """The same as baskets of users, each with one item more, which is in every basket."""
+    rows = [
+        [code for code, held in enumerate((one, other, True)) if held]
+        for one, other in zip(has_a.ravel().tolist(), has_b.ravel().tolist(), strict=True)
+    ]
+    offsets = np.concatenate([[0], np.cumsum(list(map(len, rows)))])
+    owners = np.repeat(np.arange(PEOPLE), VISITS)
+    return Baskets(offsets, np.concatenate(rows).astype(np.int32), "abc", owners)
+
+
+@pytest.mark.slow
+def test_lifts_of_users_cover_the_lift_of_users_and_no_other():
+    """Neither 1, nor the quotient that mixes pairs within a basket and items in all baskets."""
+    has_a, has_b = invented_visits()
+    bought_a, bought_b = has_a.any(axis=1), has_b.any(axis=1)
+    apart = bought_a.mean() * bought_b.mean()
+    lifts = {
+        "of users": (bought_a & bought_b).mean() / apart,
+        "none": 1.0,
+        "mixed": (has_a & has_b).any(axis=1).mean() / apart,
+    }
+    assert lifts["mixed"] < 0.75
+    assert lifts["of users"] > 1.1
+    rows, sets = baskets_of(has_a, has_b), needed_sets([PAIR])
+    hits = dict.fromkeys(lifts, 0)
+    for repeat in range(N):
+        counts = measure_rules(
+            sets,
+            lambda asked: rows.count_holders(
+                [["abc".index(item) for item in one] for one in asked]
+            ),
+            Privacy("0.5"),
+            SeededCoins(f"users {repeat}"),
+            neighbors="add-remove",
+        )
+        lift = counts.rules([PAIR])[0].lift
+        for name, value in lifts.items():
+            hits[name] += lift.low <= value <= lift.high
+    assert enough(hits["of users"])
+    assert not enough(hits["none"])
+    assert not enough(hits["mixed"])

@@ -83,7 +83,7 @@ def test_an_answer_that_the_law_calls_impossible_is_rejected():
 def test_what_is_stored_was_accepted_and_wrong_laws_rejected():
     assert {row["mechanism"] for row in STORED} == MECHANISMS.keys()
     for row in STORED:
+        alpha = ALPHA / len(CASES)  # there may be more cases now than when it was stored
         assert row["draws"] >= 10**6
-        assert row["alpha"] == ALPHA / len(CASES)
-        assert row["accepted"]
-        assert row["rejected"]
+        assert row["p"] > alpha
+        assert max(row["lower"], row["higher"]) <= alpha

@@ -138,3 +138,44 @@ def test_draws_in_bulk_are_independent_of_their_neighbours():
     correlation = np.corrcoef(draws[:-1], draws[1:])[0, 1]
     assert abs(correlation) < 4 / math.sqrt(N)
     assert abs(np.corrcoef(np.abs(draws[:-1]), np.abs(draws[1:]))[0, 1]) < 4 / math.sqrt(N)
+
+
+def rounded_law(variance):
+    sigma, reach = math.sqrt(variance), 12 * math.isqrt(math.ceil(variance)) + 9
+    edges = stats.norm.cdf(np.arange(-reach, reach + 2) / sigma)
+    return dict(zip(range(-reach, reach + 1), np.diff(edges), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("variance", "size"),
+    [
+        pytest.param(Fraction(1, 2), N // 20, marks=pytest.mark.slow),
+        pytest.param(Fraction(30), N // 10, marks=pytest.mark.slow),
+        (Fraction(4096), N // 2),
+        (Fraction(10**7, 7), N),
+    ],
+)
+def test_bulk_rounded_gaussian(variance, size):
+    """⌊x⌋ of a normal x: its mean is −1/2, and both wrong scales and a wrong side are rejected."""
+    draws = bulk.rounded_gaussian(variance, size, SeededCoins(f"rounded {variance}"))
+    assert fits(draws, rounded_law(variance))
+    assert not fits(draws, rounded_law(variance * Fraction(17, 20)))
+    assert not fits(draws, rounded_law(variance * Fraction(23, 20)))
+    if variance < 100:
+        assert not fits(draws, gaussian_law(variance))
+        assert not fits(draws + 1, rounded_law(variance))
+
+
+@pytest.mark.slow
+def test_bulk_rounded_gaussian_of_a_huge_variance():
+    """As rounds of keys use it: counted in tenths of the standard deviation."""
+    draws = bulk.rounded_gaussian(Fraction(2**42), 2 * N, SeededCoins("rounded huge"))
+    tenths = np.floor_divide(draws, 2**21 // 10)
+
+    def law(scale):
+        edges = np.arange(-90, 91) / (10 * scale)
+        return dict(zip(range(-90, 90), np.diff(stats.norm.cdf(edges)), strict=True))
+
+    assert fits(tenths, law(1))
+    assert not fits(tenths, law(0.98))
+    assert not fits(tenths, law(1.02))

@@ -32,7 +32,7 @@ from privmax.learning.additive.steps import chain, grid, newton_step
 from privmax.learning.additive.words import name_cells
 from privmax.learning.tree import Leaf
 from privmax.testing import SeededCoins
-from privmax.warnings import afresh
+from privmax.warnings import reset_once
 
 RNG = np.random.default_rng(20)
 ROWS = 6_000
@@ -269,6 +269,14 @@ def tree(**options):
     return PrivateTree(**{**fixed, **options})
 
 
+def test_the_release_of_a_tree_is_a_short_line():
+    for depth in (1, 2):
+        release = tree(epsilon=1, depth=depth).fit(FRAME, Y).release_
+        assert str(release) == f"tree of depth {depth} (epsilon 1, delta 0)"
+        assert f"tree of depth {depth}" in release._repr_html_()
+        assert "Split(" not in release._repr_html_()
+
+
 def test_a_tree_splits_where_the_label_changes():
     model = tree(depth=1).fit(FRAME, Y)
     assert model.rules_ == ["age < 50: 0", "not (age < 50): 1"]
@@ -345,7 +353,7 @@ def test_the_cost_is_told_before_a_fit():
 def test_a_pipeline_that_learns_before_is_warned_of(learner):
     schema = Schema(x=Number(-3, 3, cells=4))
     steps_before = make_pipeline(StandardScaler(), learner(schema, 1, labels=[0, 1]))
-    with afresh(), pytest.warns(PrivacyWarning, match="standardscaler"):
+    with reset_once(), pytest.warns(PrivacyWarning, match="standardscaler"):
         steps_before.fit(FRAME[["age"]].to_numpy(), Y)
 
 

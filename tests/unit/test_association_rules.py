@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from itertools import combinations
 
+import ibis
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
+from by_name import by_name
 
-from privmax import Privacy
-from privmax.counts import DiscreteGaussian, DiscreteLaplace
+from privmax import Ledger, Privacy, Request
+from privmax.counts import DiscreteGaussian, DiscreteLaplace, SharedGaussian
 from privmax.errors import ParameterError
-from privmax.itemsets import top_itemsets
+from privmax.itemsets import Layout, top_itemsets
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.rules import (
     Interval,
@@ -120,7 +124,7 @@ def test_gaussian_noise_is_used_where_it_is_smaller_and_delta_is_charged_for_it(
     price = {"k": 20, "epsilon": 8, "rules": "0.5"}
     release = top_itemsets(baskets, **price, delta="1e-6")
     assert len(release.items) == 20
-    assert isinstance(release.rule_counts.noise, DiscreteGaussian)
+    assert isinstance(release.rule_counts.noise, SharedGaussian)
     assert release.privacy == Privacy("8.5", "2e-6")
     items = sorted({item for basket in baskets for item in basket})
     pure = top_itemsets(baskets, **price, items=items)
@@ -138,7 +142,7 @@ def test_a_bound_on_baskets_makes_the_noise_smaller():
     baskets = [["a", "b"]] * 900 + [["c", "d"]] * 800 + [["e", "f"]] * 700
     options = {"k": 3, "epsilon": 20, "rules": "0.5", "items": list("abcdef")}
     plain = top_itemsets(baskets, **options)
-    bounded = top_itemsets(baskets, **options, longest=2)
+    bounded = top_itemsets(baskets, **options, layout=Layout(longest=2))
     assert plain.rule_counts.noise == DiscreteLaplace(scale=20)  # 3 pairs, 6 items, everybody
     assert bounded.rule_counts.noise == DiscreteLaplace(scale=8)
 
@@ -164,12 +168,143 @@ def test_a_published_method_gives_no_rules():
         )  # fmt: skip
 
 
-# Many supports at once
+# With users
+
+
+def shop(people=900, visits=8, chance=0.1, together=3):
+    """Visits of users: in each, two items are so many times as likely together as apart."""
+    numbers = np.random.default_rng(11)
+    both = together * chance**2
+    kinds = numbers.choice(
+        4, (people, visits), p=[1 - 2 * chance + both, *[chance - both] * 2, both]
+    )
+    items = [["paper"], ["paper", "bread"], ["paper", "butter"], ["paper", "bread", "butter"]]
+    return pd.DataFrame(
+        [
+            (user, f"{user}/{visit}", item)
+            for user, row in enumerate(kinds.tolist())
+            for visit, kind in enumerate(row)
+            for item in items[kind]
+        ],
+        columns=["card", "receipt", "article"],
+    )
+
+
+LONG = {"basket": "receipt", "item": "article"}
+ONLY = {"epsilon": 40, "items": ["bread", "butter", "paper"], "size": 2, "k": 3}
+
+
+def rule_of(release, antecedent, consequent):
+    return next(
+        rule
+        for rule in release.rules
+        if (rule.antecedent, rule.consequent) == ((antecedent,), (consequent,))
+    )
+
+
+def test_items_that_users_buy_together_have_a_lift_above_1():
+    """It was 0.66 where pairs were counted within a basket, and single items in all of them."""
+    release = top_itemsets(shop(), **LONG, user="card", **ONLY, rules=1000)
+    lift = rule_of(release, "bread", "butter").lift
+    assert 1 < lift.low <= lift.high < 1.3
+    by_basket = top_itemsets(shop(), **LONG, **ONLY, rules=1000, ledger=Request(unit="basket"))
+    lift = rule_of(by_basket, "bread", "butter").lift
+    assert 2.7 < lift.low <= lift.high < 3.3
+
+
+@pytest.mark.parametrize("container", ["frame", "arrow", "table", "parquet"])
+def test_with_users_rules_say_what_they_say_of_all_that_each_user_has(container, tmp_path):
+    """Confidence is a share of users, and lift compares it with another share of users."""
+    rows = shop(people=300)
+    held = [set(items) for _, items in rows.groupby("card")["article"]]
+    path = tmp_path / "sales.parquet"
+    rows.to_parquet(path)
+    data = {
+        "frame": lambda: rows,
+        "arrow": lambda: pa.Table.from_pandas(rows),
+        "table": lambda: ibis.memtable(rows),
+        "parquet": lambda: path,
+    }[container]()
+    release = top_itemsets(data, **LONG, user="card", **ONLY, rules=10**6)
+    assert len(release.rules) == 6
+    for rule in release.rules:
+        left, right = set(rule.antecedent), set(rule.consequent)
+        buyers = [items for items in held if left <= items]
+        share = sum(right <= items for items in buyers) / len(buyers)
+        everywhere = sum(right <= items for items in held) / len(held)
+        assert rule.confidence.value == pytest.approx(share)
+        assert rule.lift.value == pytest.approx(share / everywhere)
+        assert rule.support.value == sum(left | right <= items for items in held)
+
+
+def test_rules_with_users_equal_those_of_one_basket_for_each_user():
+    each = top_itemsets(shop(), **LONG, user="card", **ONLY, rules=10**6)
+    as_baskets = top_itemsets(
+        shop(), basket="card", item="article", **ONLY, rules=10**6, ledger=Request(unit="user")
+    )
+    assert {str(rule) for rule in each.rules} == {str(rule) for rule in as_baskets.rules}
+
+
+def test_a_release_with_rules_says_whose_they_are():
+    told = "Rules count each user once, with all baskets together."
+    options = {**LONG, **ONLY}
+    assert told in top_itemsets(shop(), **options, user="card", rules=1).notes
+    assert told not in top_itemsets(shop(), **options, user="card").notes
+    by_basket = top_itemsets(shop(), **options, rules=1, ledger=Request(unit="basket"))
+    assert not any("Rules" in note for note in by_basket.notes)
+
+
+def test_supports_beside_rules_of_users_are_said_to_differ():
+    told = (
+        "Supports of itemsets count a user only where one basket has all items, so the support of "
+        "a rule may be higher."
+    )
+    options = {**LONG, **ONLY, "user": "card"}
+    both = top_itemsets(shop(), **options, rules=1, supports=1)
+    assert told in both.notes
+    assert "one basket has all items" in both._repr_html_()
+    assert told not in top_itemsets(shop(), **options, rules=1).notes
+    assert told not in top_itemsets(shop(), **options, supports=1).notes
+
+
+@pytest.mark.parametrize("container", ["lists", "column", "one-hot", "text", "long"])
+def test_baskets_without_items_count_in_no_container(container, tmp_path):
+    """A table with a row per item has none for an empty basket, so no container counts them."""
+    baskets = [["a", "b"]] * 300 + [["c"]] * 100 + [[]] * 600
+    text = tmp_path / "baskets.dat"
+    text.write_text("".join(" ".join(str(ord(one)) for one in some) + "\n" for some in baskets))
+    long = [(place, item) for place, some in enumerate(baskets) for item in some]
+    flags = pd.DataFrame([{one: int(one in some) for one in "abc"} for some in baskets])
+    data, options = {
+        "lists": (baskets, {}),
+        "column": (pd.DataFrame({"items": baskets}), {"item": "items"}),
+        "one-hot": (flags, {}),
+        "text": (text, {}),
+        "long": (
+            pd.DataFrame(long, columns=["basket", "item"]), {"basket": "basket", "item": "item"}
+        ),
+    }[container]  # fmt: skip
+    release = top_itemsets(data, **options, size=2, **PRICE, rules=10**6)
+    assert [round(rule.lift.value, 6) for rule in release.rules] == [round(4 / 3, 6)] * 2
+
+
+def test_rules_that_were_recorded_with_another_meaning_are_not_handed_out(tmp_path):
+    """A ledger of an earlier version may hold them: pairs were counted within a basket."""
+    with Ledger.create(tmp_path / "budget.db", epsilon=200) as ledger:
+        options = {**LONG, **ONLY, "rules": 1}
+        for name, user in (("users", {"user": "card"}), ("baskets", {"unit": "user"})):
+            by_name(top_itemsets, shop(20), **options, **user, ledger=ledger.request(name))
+        [users, baskets] = [event for event in ledger.history() if event.kind == "reserved"]
+        assert users.body["what"]["options"]["rules_over"] == "all baskets"
+        assert "rules_over" not in baskets.body["what"]["options"]
+
+
+# Many numbers at once
 
 
 @pytest.mark.parametrize("owned", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_supports_of_many_sets_are_those_of_each(owned, weighted):
+def test_numbers_of_holders_are_those_of_each_set(owned, weighted):
     numbers = np.random.default_rng(5)
     lengths = numbers.integers(0, 6, 60)
     codes = numbers.integers(0, 7, lengths.sum()).astype(np.int32)  # some twice in a row
@@ -180,11 +315,20 @@ def test_supports_of_many_sets_are_those_of_each(owned, weighted):
     weights = numbers.integers(1, 5, people) if weighted else None
     rows = Baskets(np.concatenate([[0], np.cumsum(lengths)]), codes, range(9), owners, weights)
     sets = [one for size in range(1, 4) for one in combinations(range(9), size)]
-    assert rows.supports_of(sets) == [rows.support(one) for one in sets]
+    held = [set() for _ in range(people)]
+    for place, row in enumerate(np.split(codes, np.cumsum(lengths)[:-1])):
+        held[place if owners is None else owners[place]].update(row.tolist())
+    each = [1] * people if weights is None else weights.tolist()
+    assert rows.count_holders(sets) == [
+        sum(weight for weight, items in zip(each, held, strict=True) if set(one) <= items)
+        for one in sets
+    ]
+    if not owned:
+        assert rows.count_holders(sets) == [rows.support(one) for one in sets]
     holding = np.flatnonzero(lengths)
     holders = holding if owners is None else np.unique(owners[holding])
     everybody = len(holders) if weights is None else weights[holders].sum()
-    assert rows.supports_of([()]) == [everybody]
+    assert rows.count_holders([()]) == [everybody]
 
 
 # Intervals

@@ -18,14 +18,14 @@ from privmax import Exponential, JointExponential, PermuteAndFlip, Privacy
 from privmax.choice import auto
 from privmax.cli import main
 from privmax.cli.inputs import read_universe
-from privmax.display import in_words, spell_out, to_json
+from privmax.display import escape_text, format_label, to_json
 from privmax.errors import DataError, ParameterError, WorkError
-from privmax.itemsets import top_itemsets
+from privmax.itemsets import Layout, top_itemsets
 from privmax.itemsets.miner import window
 from privmax.itemsets.reading.forms import read_baskets
 from privmax.ledger import Ledger
 from privmax.planning import plans
-from privmax.report import markup
+from privmax.rendering import environment
 from privmax.sources import bounded
 
 PRICE = {"epsilon": 1, "delta": "1e-6"}
@@ -139,7 +139,7 @@ def test_lines_of_old_systems_are_lines(small, tmp_path):
 def test_a_universe_file_is_bounded(small, tmp_path):
     path = tmp_path / "universe.csv"
     path.write_bytes(b'"' + b"x" * (1 << 17))
-    with pytest.raises(DataError, match=r"A line has more than|--universe: the file"):
+    with pytest.raises(DataError, match=r"A line has more than|a quote is not closed"):
         read_universe(str(path), 1)
 
 
@@ -155,7 +155,7 @@ def test_a_universe_file_may_be_compressed_and_damage_is_named(tmp_path, damage)
         place = -6 if damage == "sum" else len(whole) // 2
         whole[place : place + 4] = b"\xff" * 4
     path.write_bytes(whole)
-    with pytest.raises(DataError, match="--universe: the file is not"):
+    with pytest.raises(DataError, match="--universe: The file cannot be read"):
         read_universe(str(path), 1)
 
 
@@ -171,7 +171,7 @@ def test_with_a_floor_one_basket_alone_stalls_nothing(monkeypatch):
     baskets = [list(range(500)), *[[1, 2, 3]] * 20]
     with pytest.raises(WorkError):
         top_itemsets(baskets, size=2, **PRICE)
-    assert top_itemsets(baskets, size=2, floor=1, **PRICE).requested == 1
+    assert top_itemsets(baskets, size=2, **PRICE, layout=Layout(floor=1)).requested == 1
 
 
 class TestLists:
@@ -192,7 +192,7 @@ class TestLists:
             raise ParameterError("success", "0.95", "no lead reaches it")
 
         monkeypatch.setattr(JointExponential, "lead", refuse)
-        choice = auto(epsilon=1, delta=0, k=3, universe=10**5)
+        choice = auto(epsilon=1, delta=0, k=3, universe=10**5, ranked=True)
         assert "JointExponential beyond all" in choice.why
 
     @pytest.mark.parametrize("made", [Exponential, PermuteAndFlip, JointExponential])
@@ -214,12 +214,13 @@ class TestTerminals:
     """Labels, names of files and options are somebody else's text: one rule, at every door."""
 
     def test_the_rule(self):
-        assert spell_out(HOSTILE) == r"\x1b[31mred\x07\u202eback\u200b\u2028\u3164"
-        assert spell_out("naïve Größe 日本 א") == "naïve Größe 日本 א"
-        assert spell_out("two\nlines", keep="\n") == "two\nlines"
-        assert in_words(HOSTILE) == spell_out(HOSTILE)
+        assert escape_text(HOSTILE) == r"\x1b[31mred\x07\u202eback\u200b\u2028\u3164"
+        assert escape_text("naïve Größe 日本 א") == "naïve Größe 日本 א"
+        assert escape_text("two\nlines", keep="\n") == "two\nlines"
+        assert format_label(HOSTILE) == escape_text(HOSTILE)
         assert seen(to_json({"a": HOSTILE}))
-        assert markup.text(HOSTILE + "<") == spell_out(HOSTILE) + "&lt;"
+        page = environment().from_string("{{ it }}").render(it=HOSTILE + "<")
+        assert page == escape_text(HOSTILE) + "&lt;"
 
     @pytest.mark.slow
     @pytest.mark.parametrize(

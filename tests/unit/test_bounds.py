@@ -10,6 +10,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from privmax import (
     DataError,
@@ -22,10 +23,11 @@ from privmax import (
     PermuteAndFlip,
     Profile,
 )
-from privmax.learning import bounds
+from privmax.learning import LinearGrid, PrivateERM, Stumps, bounds
 from privmax.learning.bounds import (
     Excess,
     Shells,
+    class_excess,
     exponential_excess,
     nested_error,
     nested_gap,
@@ -35,6 +37,7 @@ from privmax.learning.bounds import (
     shell_index,
     uniform_deviation,
 )
+from privmax.learning.classes.contract import Shape
 from privmax.privacy import ADD_REMOVE, REPLACE
 
 PRICE = {"epsilon": 1, "delta": "1e-6"}
@@ -48,6 +51,20 @@ def tail(n, p, least):
 
 
 # The sample
+
+
+@pytest.mark.parametrize("n", [10**309, 10**5000], ids=["309", "5000"])
+@pytest.mark.parametrize("size", [{"hypotheses": 3}, {"dimension": 3}], ids=str)
+def test_more_examples_than_floats_are_refused(n, size):
+    assert uniform_deviation(n=10**300, **size, failure="0.05") < 1e-100
+    with pytest.raises(ParameterError, match="at most 10"):
+        uniform_deviation(n=n, **size, failure="0.05")
+
+
+def test_a_draw_needs_the_size_of_the_class():
+    for size in ({}, {"dimension": 3}):
+        with pytest.raises(ParameterError, match="hypotheses"):
+            exponential_excess(n=100, hypotheses=None, epsilon=1, **size)
 
 
 def test_uniform_deviation():
@@ -75,6 +92,86 @@ def test_a_smaller_deviation_would_not_do():
     n, failure = 60, Fraction(1, 10)
     u = 0.6 * uniform_deviation(n=n, hypotheses=1, failure=failure)
     assert 2 * tail(n, "0.5", math.floor(n * (0.5 + u)) + 1) > failure
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 30, 1000])
+@pytest.mark.parametrize("failure", ["0.001", "0.05", "0.5"])
+def test_the_deviation_by_dimension_covers_thresholds(n, failure):
+    """Thresholds on a line have VC dimension 1, and their largest deviation is that of
+    Kolmogorov and Smirnov, whose quantiles are known.
+    """
+    u = uniform_deviation(n=n, dimension=1, failure=failure)
+    assert stats.kstwo.isf(float(failure), n) <= u < 6 * stats.kstwo.isf(float(failure), n) + 0.1
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 12])
+def test_the_two_lemmas_behind_the_deviation_by_dimension(n):
+    """Serfling's inequality for halves of 2n, and the median of a binomial, exactly."""
+    for wrong in range(2 * n + 1):
+        ways = [math.comb(wrong, k) * math.comb(2 * n - wrong, n - k) for k in range(n + 1)]
+        for apart in range(n + 1):
+            far = sum(way for k, way in enumerate(ways) if abs(2 * k - wrong) >= apart)
+            bound = 2 * math.exp(-(apart**2) / (n + 1))
+            assert far <= bound * math.comb(2 * n, n) * (1 + 1e-12)
+    for p in (Fraction(part, 40) for part in range(1, 40)):
+        assert 1 - tail(n, p, math.ceil(n * p) + 1) >= Fraction(1, 2)
+        assert tail(n, p, math.floor(n * p)) >= Fraction(1, 2)
+
+
+def test_the_number_of_splits_is_bounded_by_sauer_and_shelah():
+    for points in (1, 2, 6, 40):
+        for dimension in range(2 * points):
+            splits = sum(math.comb(points, k) for k in range(min(dimension, points) + 1))
+            assert math.log(splits) <= bounds._log_splits(points, dimension) + 1e-12
+
+
+def test_with_a_dimension_the_deviation_does_not_grow_with_the_class():
+    u = uniform_deviation(n=10**5, dimension=10, failure="0.05")
+    for size in (2**5000, 2**50000):
+        assert uniform_deviation(n=10**5, hypotheses=size, dimension=10, failure="0.05") == u
+    few = uniform_deviation(n=10**5, hypotheses=100, failure="0.05")
+    assert uniform_deviation(n=10**5, hypotheses=100, dimension=10, failure="0.05") == few < u
+    with pytest.raises(ParameterError, match="hypotheses"):
+        uniform_deviation(n=10**5, failure="0.05")
+
+
+def test_with_a_dimension_the_margin_bound_does_not_grow_with_the_class():
+    """One best hypothesis at 0.1, 2^5000 others at 0.4: what the paper's corollary is about."""
+    blocks, paper = [("0.1", 1), ("0.4", 2**5000)], LargeMargin(epsilon=1, delta="1e-6")
+    by_size = shell_excess(Shells(blocks), n=10**5, mechanism=paper)
+    assert by_size.by == "class"
+    assert by_size.excess == pytest.approx(0.472, abs=5e-4)
+    by_dimension = shell_excess(Shells(blocks, dimension=10), n=10**5, mechanism=paper)
+    assert by_dimension.by == "shell"
+    assert by_dimension.excess == pytest.approx(0.068, abs=5e-4)
+    more = Shells([("0.1", 1), ("0.4", 2**50000)], dimension=10)
+    assert shell_excess(more, n=10**5, mechanism=paper).excess == by_dimension.excess
+    generic = {"n": 10**5, "epsilon": 1, "hypotheses": 2**5000}
+    assert exponential_excess(**generic) == pytest.approx(0.298, abs=5e-4)
+    assert by_dimension.excess < exponential_excess(**generic, dimension=10) < 0.298
+    for made in (
+        Shells.of(["0.1", "0.4"], dimension=1),
+        Shells.from_function(lambda _: 1, 2, dimension=1),
+    ):
+        assert made.deviation(100, "0.1") == uniform_deviation(
+            n=100, hypotheses=2, dimension=1, failure="0.1"
+        )
+
+
+def test_learners_report_the_better_bound():
+    learner = PrivateERM(Stumps(low=0, high=1), epsilon=1, labels=[0, 1])
+    size = Stumps(low=0, high=1).size(Shape(8, 2))
+    pure = {"hypotheses": size, "mechanism": PermuteAndFlip(epsilon=1)}
+    assert learner.excess_bound(10_000, features=8) == class_excess(n=10_000, **pure)
+    assert learner.excess_bound(10, features=8) == 1  # nothing is promised
+    tilted = [[i, j] for i in range(-127, 128) for j in range(-127, 128)]
+    halves = LinearGrid(tilted, offsets=range(-(10**4), 10**4), low=0, high=1)
+    found = PrivateERM(halves, epsilon=1, labels=[0, 1]).excess_bound(10**4, features=2)
+    pure = {"hypotheses": len(tilted) * 2 * 10**4, "mechanism": PermuteAndFlip(epsilon=1)}
+    by_size = class_excess(n=10**4, **pure)
+    assert found == class_excess(n=10**4, **pure, dimension=3) <= by_size
+    with pytest.raises(ParameterError, match="labels"):
+        PrivateERM(Stumps(low=0, high=1), epsilon=1, labels="from y").excess_bound(9, features=1)
 
 
 # The draw
@@ -589,6 +686,7 @@ def test_bad_counts_are_not_quoted(correct):
 FULL = {
     "n": 50,
     "hypotheses": 10,
+    "dimension": 3,
     "failure": "0.1",
     "epsilon": 1,
     "delta": "1e-6",
@@ -598,8 +696,8 @@ FULL = {
     "correct": 40,
 }
 TAKES = {
-    uniform_deviation: ("n", "hypotheses", "failure"),
-    exponential_excess: ("n", "hypotheses", "epsilon", "success", "neighbors"),
+    uniform_deviation: ("n", "hypotheses", "dimension", "failure"),
+    exponential_excess: ("n", "hypotheses", "dimension", "epsilon", "success", "neighbors"),
     nested_gap: ("epsilon", "delta", "rank", "success", "neighbors"),
     nested_error: ("epsilon", "rank", "success", "neighbors"),
     occam_error_bound: ("n", "hypotheses", "failure", "correct"),
@@ -607,6 +705,7 @@ TAKES = {
 BAD = {
     "n": [0, 1.5],
     "hypotheses": [0, "3"],
+    "dimension": [-1, 1.5],
     "failure": [0, 1, "x"],
     "epsilon": [0, -1],
     "delta": [0, 1],

@@ -7,9 +7,10 @@ from __future__ import annotations
 import math
 
 import pytest
+from by_name import by_name
 
 import privmax
-from privmax import Profile, compare
+from privmax import Profile, Scores, compare
 from privmax.errors import ParameterError
 from privmax.mechanisms.registry import MECHANISMS
 from privmax.planning.comparison import compare_over, percent
@@ -89,26 +90,29 @@ def test_equals_are_all_marked_and_the_chosen_one_stands_first():
 @pytest.mark.slow
 def test_every_mechanism_that_can_serve_is_there_and_the_others_say_what_they_lack():
     found = compare([900, 850, 12], **PRICE)
-    names = {entry.name for entry in MECHANISMS.values()} - {"JointExponential", "SetMargin"}
-    assert {one.name for one in found.rows} | set(found.unable) == names
-    assert found.unable == {
-        **dict.fromkeys(["Exponential", "PermuteAndFlip", "MaxOfLaplaces"], "a closed universe"),
-        "Choosing": "growth",
-    }
+    entries = [entry for entry in MECHANISMS.values() if not entry.for_lists]
+    assert {one.name for one in found.rows} | set(found.unable) == {one.name for one in entries}
+    closed = [entry.name for entry in entries if entry.needs_closed]
+    assert {"Exponential", "PermuteAndFlip", "MaxOfLaplaces"} <= set(closed)
+    assert found.unable == {**dict.fromkeys(closed, "a closed universe"), "Choosing": "growth"}
     pure = compare([3, 1], epsilon=1, universe=2)
     assert set(pure.unable.values()) == {"a delta above 0"}
     replaced = compare(
-        [9, 1], **PRICE, universe=2, growth=1, neighbors="replace", mechanisms=["choosing"]
+        [9, 1],
+        **PRICE,
+        universe=2,
+        mechanisms=["choosing"],
+        scores=Scores(growth=1, neighbors="replace"),
     )
     assert replaced.unable == {"Choosing": "neighbors add-remove"}
 
 
 def test_labels_do_not_matter_and_not_everybody_need_be_listed():
     options = {**PRICE, "universe": 10**6, "mechanisms": QUICK}
-    assert compare({"a": 60, "b": 50}, **options) == compare([60, 50], **options)
+    assert by_name(compare, {"a": 60, "b": 50}, **options) == by_name(compare, [60, 50], **options)
     assert compare(
         Profile([(60, 1), (50, 1)], universe=10**6), **PRICE, mechanisms=QUICK
-    ) == compare([60, 50], **options)
+    ) == by_name(compare, [60, 50], **options)
 
 
 def test_repr_shows_nothing():
@@ -168,7 +172,7 @@ def test_chances_are_rounded_and_never_to_certainty(chance, shown):
 )
 def test_bad_arguments_are_named(data, options, name):
     with pytest.raises(ParameterError, match=f"^{name}(=| is required)"):
-        compare(data, **{**PRICE, "mechanisms": QUICK, **options})
+        by_name(compare, data, **{**PRICE, "mechanisms": QUICK, **options})
 
 
 @pytest.mark.slow
@@ -233,8 +237,9 @@ def test_who_had_to_be_drawn_is_named_with_an_error():
 
 def test_an_order_is_compared_without_those_that_release_sets():
     found = compare(SCORES, **PRICE, k=4, ranked=True)
-    assert {one.name for one in found.rows} == {"SharpMargin", "LimitedDomain"}
-    assert found.chosen.name == "SharpMargin"
+    names = {"GapTest", "RankedMargin", "SharpMargin", "LimitedDomain"}
+    assert {one.name for one in found.rows} == names
+    assert found.chosen.name == "RankedMargin"
 
 
 def test_printed_a_comparison_of_lists_is_a_table():

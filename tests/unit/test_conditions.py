@@ -9,14 +9,17 @@ from pathlib import Path
 from textwrap import indent
 
 import ibis
+import pandas
 import polars
 import pyarrow as pa
 import pytest
+from by_name import by_name
 
 import privmax
-from privmax.errors import ConditionError
+from privmax.errors import ConditionError, DataError
 from privmax.sources import conditions
 from privmax.sources.conditions import DIGITS, Condition
+from privmax.sources.containers.pandas import keep_rows
 from privmax.sources.engines import engine_of
 
 
@@ -157,6 +160,89 @@ def test_engines_keep_the_rows_that_python_keeps(engines, engine):
         assert sorted(kept) == wanted, given
 
 
+SMALL = [
+    {name: {2**62: 2**52, 1e300: 1e15}.get(value, value) for name, value in row.items()}
+    for row in ROWS
+]
+"""The same without numbers of 2^53 or more, which pandas may have rounded."""
+
+PANDAS = {
+    "typed": pandas.DataFrame(SMALL),
+    "objects": pandas.DataFrame(SMALL).astype(object),
+    "nullable": pandas.DataFrame(SMALL).astype({"number": "Int64", "flag": "boolean"}),
+    "categories": pandas.DataFrame(SMALL).astype("category"),
+    "Arrow": pandas.DataFrame(SMALL).convert_dtypes(dtype_backend="pyarrow"),
+}
+
+
+@pytest.mark.parametrize("kind", PANDAS)
+def test_pandas_keeps_the_rows_that_python_keeps(kind):
+    frame = PANDAS[kind].assign(place=range(len(SMALL)))
+    for given in [*TESTS, *(f"not ({one})" for one in TESTS)]:
+        condition = Condition.of(given)
+        wanted = [place for place, row in enumerate(SMALL) if oracle(condition.root, row)]
+        assert keep_rows(frame, condition).place.tolist() == wanted, given
+
+
+def test_pandas_tests_values_and_not_types():
+    """A row of another kind is kept by no test, and changes nothing about the others."""
+    noon = datetime.datetime(2026, 1, 1, 12)
+    held = [1, 7.0, Decimal("7.5"), "7", True, None, noon, noon.date(), b"7", ("7",)]
+    frame = pandas.DataFrame({"a": pandas.Series(held, dtype=object)})
+
+    def kept(given):
+        return keep_rows(frame, Condition.of(given)).a.tolist()
+
+    assert kept("a >= 7") == [7, Decimal("7.5")]
+    assert kept("a = '7'") == ["7"]
+    assert kept("a = true") == [1, True] == kept("a = 1")
+    assert kept("a != true or a != 1") == [7, Decimal("7.5")]
+    assert kept("a = '2026-01-01 12:00:00'") == [noon]
+    assert kept("a = '2026-01-01'") == [noon.date()]
+    assert kept("a is null") == [None]
+    aware = pandas.DataFrame({"a": pandas.to_datetime([noon, None], utc=True)})
+    assert len(keep_rows(aware, Condition.of("a = '2026-01-01 13:00:00+01:00'"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("nmber = 1", "Did you mean 'number'?"),
+        ("share = 'x'", "the column 'share' is numbers and cannot be compared with text"),
+        ("text = 1", "the column 'text' is text and cannot be compared with a number"),
+        ("text = true", "cannot be compared with true or false"),
+        ("share < true", "by <"),
+        ("at = 'yesterday'", "the column 'at' is moments"),
+    ],
+)
+def test_conditions_that_fit_no_value_of_a_pandas_column_are_refused(given, says):
+    frame = PANDAS["typed"].assign(at=pandas.Timestamp("2026-01-01"))
+    with pytest.raises(ConditionError) as caught:
+        keep_rows(frame, Condition.of(given))
+    assert says in str(caught.value)
+
+
+def test_where_on_pandas_frames_through_every_entry_point(tmp_path):
+    """As on polars frames and on files of the same rows."""
+    rows = {"item": ["tea"] * 60 + ["ale"] * 99, "age": [41] * 60 + [17] * 99, "who": [*range(159)]}
+    frame = pandas.DataFrame(rows)
+    cost = {"epsilon": 1, "delta": 1e-6, "where": "age >= 18"}
+    path = tmp_path / "rows.csv"
+    frame.to_csv(path, index=False)
+    for data in (frame, polars.DataFrame(rows), path):
+        assert privmax.select(data, item="item", user="who", **cost).item == "tea"
+    scores = pandas.DataFrame({"item": ["tea", "ale"], "score": [60, 99], "age": [41, 17]})
+    assert privmax.select(scores, item="item", score="score", **cost).item == "tea"
+    for data in (frame, path):
+        found = by_name(privmax.top_itemsets, data, basket="who", item="item", size=1, **cost)
+        assert found.item == ("tea",)
+    with pytest.raises(ConditionError, match="there is no column 'agee'"):
+        privmax.select(frame, item="item", epsilon=1, delta=1e-6, where="agee = 1")
+    twice = pandas.concat([frame, frame[["age"]]], axis=1)
+    with pytest.raises(DataError, match="same name"):
+        privmax.select(twice, item="item", **cost)
+
+
 @pytest.mark.slow
 def test_and_or_and_not_agree_with_three_valued_logic(engines):
     """Against DuckDB's own WHERE, which keeps a row only where the whole is true."""
@@ -220,7 +306,7 @@ def test_a_column_of_a_text_file_that_was_read_as_numbers_is_compared_as_such(tm
     file.write_text("\n".join(["person,query,weight", *rows]) + "\n")
     asked = {"item": "query", "user": "person", "weight": "weight", "bound": 2, "epsilon": 1}
     for where, found in [("weight = 0", ()), ("weight >= 1", ("ale",)), ("weight < 3", ("ale",))]:
-        assert privmax.select(str(file), **asked, delta="1e-6", where=where).items == found
+        assert by_name(privmax.select, str(file), **asked, delta="1e-6", where=where).items == found
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,17 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from by_name import by_name
 
 import privmax
 from privmax import Exponential, GapTest, NestedMargin, Privacy, SetMargin
-from privmax.counts import DiscreteGaussian, DiscreteLaplace, find_sigma, read_noise
+from privmax.counts import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    SharedGaussian,
+    choose_noise,
+    read_noise,
+)
 from privmax.errors import ParameterError, UnsupportedError
 from privmax.learning import PrivateERM, Stumps, select_model
 from privmax.learning.classes.contract import Shape
@@ -96,33 +103,33 @@ def test_who_is_drawn_below_the_window_has_a_count_of_its_own(kind):
 def test_counts_of_a_grid_are_in_units_of_the_scores():
     ratings = {"tent": 812.5, "lamp": 640.25, "stove": 12.0}
     options = {"sensitivity": "0.5", "neighbors": "replace", **PRICE}
-    exact = privmax.select(ratings, counts=10**12, **options)
+    exact = by_name(privmax.select, ratings, counts=10**12, **options)
     assert told(exact) == {"tent": 812.5}
-    noisy = privmax.select(ratings, counts=1, **options)
-    assert noisy.noise == DiscreteLaplace(scale="0.5", step=Fraction(1, 128))
-    assert noisy.error == pytest.approx(1.5, abs=0.01)
+    noisy = by_name(privmax.select, ratings, counts=1, **options)
+    assert noisy.noise == DiscreteLaplace(scale=Fraction(65, 128), step=Fraction(1, 128))
+    assert noisy.error == pytest.approx(1.5234375, abs=0.01)
     assert noisy.counts[0] * 128 == int(noisy.counts[0] * 128)
     assert noisy.describe_counts()[0].endswith(f" ± {noisy.error:.6g} (95 %)")
 
 
 def test_ready_scores_of_a_larger_sensitivity_get_as_much_more_noise():
-    release = privmax.select(PEOPLE, sensitivity=7, counts=1, **PRICE)
+    release = privmax.select(PEOPLE, counts=1, **PRICE, scores=privmax.Scores(sensitivity=7))
     assert release.noise == DiscreteLaplace(scale=7)
 
 
 def test_weights_get_noise_for_their_bound():
     frame = pd.DataFrame({"what": ["tea"] * 400, "who": range(400), "cups": [3] * 400})
     columns = {"item": "what", "user": "who", "weight": "cups", "bound": 4}
-    release = privmax.select(frame, counts=1, **columns, **PRICE)
+    release = by_name(privmax.select, frame, counts=1, **columns, **PRICE)
     assert release.noise == DiscreteLaplace(scale=4)
-    assert told(privmax.select(frame, counts=EXACT, **columns, **PRICE)) == {"tea": 1200}
+    assert told(by_name(privmax.select, frame, counts=EXACT, **columns, **PRICE)) == {"tea": 1200}
 
 
 @pytest.mark.slow
 def test_counts_of_a_table_also_below_the_window():
     frame = pd.DataFrame({"what": ["tea"] * 60 + ["milk"] * 30, "who": [*range(60), *range(30)]})
     options = {"item": "what", "user": "who", "counts": EXACT}
-    assert told(privmax.select(frame, k=2, epsilon=30, delta="1e-6", **options)) == {
+    assert told(by_name(privmax.select, frame, k=2, epsilon=30, delta="1e-6", **options)) == {
         "milk": 30,
         "tea": 60,
     }
@@ -130,7 +137,8 @@ def test_counts_of_a_table_also_below_the_window():
     true = {"tea": 60, "milk": 30, "jam": 0, "rice": 0}
     seen = set()
     for seed in range(4):
-        release = privmax.select(
+        release = by_name(
+            privmax.select,
             frame,
             mechanism=Exponential(epsilon="0.01", k=2),
             universe=everybody,
@@ -144,7 +152,9 @@ def test_counts_of_a_table_also_below_the_window():
 
 def test_supports_are_counts_also_up_to_the_floor_and_below_the_window():
     baskets = [["a", "b"]] * 500 + [["b", "c"]] * 90
-    high = privmax.top_itemsets(baskets, floor=200, supports=EXACT, **PRICE)
+    high = privmax.top_itemsets(
+        baskets, supports=EXACT, **PRICE, layout=privmax.itemsets.Layout(floor=200)
+    )
     assert told(high) == {("a", "b"): 500}
     assert high.supports == high.counts
     true = {("a", "b"): 500, ("b", "c"): 90}
@@ -153,9 +163,9 @@ def test_supports_are_counts_also_up_to_the_floor_and_below_the_window():
             baskets,
             mechanism=Exponential(epsilon="0.001", k=3),
             items=["a", "b", "c", "d"],
-            floor=100,
             supports=EXACT,
             coins=SeededCoins(seed),
+            layout=privmax.itemsets.Layout(floor=100),
         )
         assert told(release) == {item: true.get(item, 0) for item in release.items}
 
@@ -168,7 +178,8 @@ def test_the_price_covers_both_and_counts_use_a_delta_only_where_they_need_it():
     many = privmax.select(PEOPLE, k=20, counts="0.2", **PRICE)
     assert many.privacy == Privacy("1.2", "2e-6")
     assert many.counts_privacy == Privacy("0.2", "1e-6")
-    assert many.noise == DiscreteGaussian(sigma=find_sigma(Privacy("0.2", "1e-6"), 20, 1))
+    assert many.noise == choose_noise(Privacy("0.2", "1e-6"), k=20).noise
+    assert isinstance(many.noise, SharedGaussian)
     assert many.to_dict()["privacy"] == {"epsilon": "1.2", "delta": "2e-06"}
 
 
@@ -187,16 +198,22 @@ def test_noise_is_for_all_that_were_asked_for_whatever_number_came():
     for data, number in ((PEOPLE, 3), (one, 1), (none, 0)):
         release = privmax.select(data, k=30, counts=1, **PRICE, coins=SeededCoins(1))
         assert len(release.counts) == len(release.items) == number
-        assert release.noise == DiscreteGaussian(sigma=find_sigma(Privacy(1, "1e-6"), 30, 1))
+        assert release.noise == choose_noise(Privacy(1, "1e-6"), k=30).noise
         assert release.privacy == Privacy(2, "2e-6")
 
 
 def test_a_record_that_touches_few_needs_less_noise():
     options = {"k": 30, "counts": 1, **PRICE}
-    assert privmax.select(PEOPLE, growth=2, **options).noise == DiscreteLaplace(scale=2)
-    moved = privmax.select(PEOPLE, growth=2, neighbors="replace", **options)
+    assert by_name(
+        privmax.select, PEOPLE, **options, scores=privmax.Scores(growth=2)
+    ).noise == DiscreteLaplace(scale=2)
+    moved = by_name(
+        privmax.select, PEOPLE, **options, scores=privmax.Scores(growth=2, neighbors="replace")
+    )
     assert moved.noise == DiscreteLaplace(scale=4)
-    baskets = privmax.top_itemsets([["a", "b"]] * 900, longest=2, supports=1, k=30, **PRICE)
+    baskets = privmax.top_itemsets(
+        [["a", "b"]] * 900, supports=1, k=30, **PRICE, layout=privmax.itemsets.Layout(longest=2)
+    )
     assert baskets.noise == DiscreteLaplace(scale=1)
 
 

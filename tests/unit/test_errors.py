@@ -7,6 +7,7 @@ import inspect
 import pickle
 
 import pytest
+from by_name import by_name
 
 import privmax
 from privmax import errors
@@ -135,6 +136,8 @@ def test_an_object_that_cannot_be_shown_is_named_by_its_type():
     assert shorten(Odd()) == "<Odd>"
     for option in ("epsilon", "delta", "universe", "neighbors", "k", "item", "resolution"):
         with pytest.raises(ParameterError):
-            privmax.select({"a": 9, "b": 1}, **{"epsilon": 1, "delta": 1e-6, option: Odd()})
+            by_name(
+                privmax.select, {"a": 9, "b": 1}, **{"epsilon": 1, "delta": 1e-6, option: Odd()}
+            )
     with pytest.raises(ParameterError, match="labels must be hashable"):
         privmax.select({"a": 9}, epsilon=1, universe=["a", Odd()])

@@ -178,7 +178,7 @@ def test_it_must_be_fitted_first():
         ({"labels": iter([0, 1])}, "at least two different labels"),
         ({"labels": [0, [1]]}, "at least two different labels"),
         ({"labels": [{}, {}]}, "at least two different labels"),
-        ({"labels": [0, 2**53 + 1]}, "beyond 2\\^53"),
+        ({"labels": [0, 2**53]}, "from 2\\^53 on"),
         ({"epsilon": None}, "epsilon is required"),
         ({"epsilon": -1}, "epsilon=-1"),
         ({"delta": 1}, "delta=1"),

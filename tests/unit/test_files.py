@@ -13,6 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from by_name import by_name
 from click.testing import CliRunner
 
 import privmax
@@ -107,19 +108,22 @@ def test_several_columns_name_a_candidate_together(tmp_path):
 def test_decimals_stand_on_the_declared_grid_through_both_doors(tmp_path):
     path = written(tmp_path, "item,score\na,1000.25\nb,1\n")
     grid = {"sensitivity": "0.5", "neighbors": "replace"}
-    assert privmax.select(path, item="item", score="score", **grid, **PRICE).item == "a"
+    assert by_name(privmax.select, path, item="item", score="score", **grid, **PRICE).item == "a"
     assert select_by_command(path, "--sensitivity", "0.5", "--neighbors", "replace") == "a"
     mechanism = privmax.PermuteAndFlip(epsilon=1)
     law = privmax.law(
         path,
         item="item",
         score="score",
-        resolution="0.25",
         mechanism=mechanism,
         universe=["a", "b"],
+        scores=privmax.Scores(resolution="0.25"),
     )
     same = privmax.law(
-        {"a": 1000.25, "b": 1}, resolution="0.25", mechanism=mechanism, universe=["a", "b"]
+        {"a": 1000.25, "b": 1},
+        mechanism=mechanism,
+        universe=["a", "b"],
+        scores=privmax.Scores(resolution="0.25"),
     )
     assert law == same
 
@@ -174,7 +178,7 @@ MISTAKES = {
     ),
     "an open quote": (
         'item,score\n"zorblax,7310427\n',
-        "The file is not readable as CSV (unexpected end of data).",
+        "Line 2 is not CSV: a quote is not closed.",
     ),
     "empty": ("", "The file is empty, or begins with an empty line."),
     "empty first line": (
@@ -183,7 +187,7 @@ MISTAKES = {
     ),
     "Latin-1": (
         "item,score\ncafé zorblax,7310427\n".encode("latin-1"),
-        "The file is not UTF-8 text. If it is in",
+        "Line 2 is not UTF-8 text. If it is in",
     ),
     "UTF-16": (
         "item,score\nzorblax,7310427\n".encode("utf-16"),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import inspect
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,17 +19,26 @@ LINES = 80
 PARAMETERS = 8
 """Parameters that a function may have, beside `self`, `cls` and what `*` and `**` take up."""
 
+OPTIONS = 15
+"""Options that a public function may have, beside the data and `coins`, which is for tests. What
+travels together is a value: `Columns`, `Scores`, `TextFile`, `Database`, `Request`, `Layout`.
+"""
+
 _OPTIONS = "a public door: each option is given by name and told in its documentation"
 DOORS = {
     "selection.select": _OPTIONS,
     "selection.law": _OPTIONS,
+    "maximization.maximize": _OPTIONS,
     "planning.plans.plan": _OPTIONS,
+    "keyset.release.keys": _OPTIONS,
     "itemsets.release.top_itemsets": _OPTIONS,
+    "itemsets.reading.forms.read_baskets": "what top_itemsets takes of a file, by name",
     "learning.models.select_model": _OPTIONS,
     "learning.validation.validate": _OPTIONS,
     "learning.search.PrivateSearch.__init__": "scikit-learn wants every parameter by name, here",
     "learning.estimator.PrivateERM.__init__": "scikit-learn wants every parameter by name, here",
     "learning.additive.estimator.PrivateGAM.__init__": "likewise",
+    "learning.tree.PrivateTree.__init__": "likewise",
     "learning.stable.StableSelector.__init__": "scikit-learn wants every parameter by name, here",
     "learning.marginal.MarginalSelector.__init__": "scikit-learn wants every parameter by name",
     "markers.release.top_markers": _OPTIONS,
@@ -107,3 +117,41 @@ def test_no_function_is_long(measured):
 def test_only_doors_take_many_parameters(measured):
     many = {name for name, (_, parameters) in measured.items() if parameters > PARAMETERS}
     assert many == DOORS.keys()  # nor is there a door that does not need to be one
+
+
+def public_functions() -> dict[str, Callable[..., object]]:
+    """Every function and class that can be named from `privmax` and from its public packages."""
+    packages = [privmax, *(getattr(privmax, name) for name in privmax._MODULES)]
+    named = {
+        f"{package.__name__}.{name}": getattr(package, name)
+        for package in packages
+        for name in getattr(package, "__all__", ())
+    }
+    return {name: one for name, one in named.items() if callable(one)}
+
+
+def count_options(function: Callable[..., object]) -> int:
+    """How many parameters a function has that are given by name, beside `coins`."""
+    given = inspect.signature(function).parameters.values()
+    return sum(one.kind is one.KEYWORD_ONLY and one.name != "coins" for one in given)
+
+
+def test_options_are_counted():
+    def example(data, *, epsilon=1, k=1, coins=None): ...
+
+    assert count_options(example) == 2
+
+
+@pytest.mark.parametrize("name", list(public_functions()))
+def test_a_public_function_has_few_options(name):
+    try:
+        options = count_options(public_functions()[name])
+    except ValueError:  # an exception of Python's own has no signature
+        options = 0
+    assert options <= OPTIONS
+
+
+def test_public_functions_are_looked_at():
+    assert {"privmax.select", "privmax.top_itemsets", "privmax.markers.top_markers"} <= set(
+        public_functions()
+    )

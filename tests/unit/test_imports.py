@@ -7,6 +7,7 @@ and the table of imports, tests/unit/imports.txt, anew.
 from __future__ import annotations
 
 import ast
+import importlib
 import json
 import subprocess
 import sys
@@ -35,27 +36,30 @@ ENGINES = {
     "uvicorn",
 }
 ENGINES |= {"numba", "torch", "cupy", "array_api_compat", "dp_accounting"}
+ENGINES |= {"jinja2", "markupsafe"}  # a page needs them, and no answer does
 
 LAYERS = (
     (
         "values",
         "exact numbers, labels, and values made of them; how code is compiled",
-        "errors retries resources numbers parameters privacy labels universe encoding display "
-        "kernels padding",
+        "errors retries resources numbers parameters privacy labels universe encoding packing "
+        "display rendering notebook kernels padding grouping",
     ),
     ("noise", "exact randomness", "noise testing"),
     (
         "mechanisms",
         "what draws",
-        "profile composition accounting repetition counts mechanisms choice",
+        "profile composition accounting repetition counts relative mechanisms typical choice "
+        "one_key_each",
     ),
     ("sources", "where scores come from, and what pays", "sources ledger warnings samples writing"),
     (
         "release",
         "the one pipeline, and the doors to it",
-        "release rounds selection advice auditing testers planning",
+        "payload release best_items groups best_per_group rounds selection maximization advice "
+        "auditing testers planning",
     ),
-    ("rooms", "itemsets, learning and studies", "itemsets learning markers"),
+    ("rooms", "sets of keys, itemsets, learning and studies", "keyset itemsets learning markers"),
     ("pages", "what is shown", "plots report demo"),
     ("cli", "the command line, and the pages that it serves", "cli explore __main__"),
 )
@@ -210,11 +214,10 @@ def test_the_page_shows_the_package_as_it_is():
 
 def test_the_page_shows_the_path_that_is_taken(tmp_path, monkeypatch):
     """The steps of the picture, in their order, are those of a selection that a ledger pays for."""
-    from privmax import Ledger, Privacy, choice, release, select
+    from privmax import Ledger, Privacy, best_items, choice, select
     from privmax.ledger.ledger import Reservation
     from privmax.ledger.payment import Payment
     from privmax.mechanisms.nested_margin import NestedMargin
-    from privmax.release import Terms
     from privmax.sources.memory import MemorySource
 
     steps = []
@@ -228,9 +231,9 @@ def test_the_page_shows_the_path_that_is_taken(tmp_path, monkeypatch):
 
         monkeypatch.setattr(owner, name, followed)
 
-    follow(release, "auto", "cost")
-    follow(Payment, "ask", "ask")
-    follow(Terms, "check", "check")
+    follow(best_items, "auto", "cost")
+    follow(Payment, "find_recorded", "ask")
+    follow(best_items.BestItems, "check", "check")
     follow(MemorySource, "__init__", "read()")
     follow(Ledger, "charge", "charge")
     follow(NestedMargin, "draw", "draw")
@@ -238,7 +241,7 @@ def test_the_page_shows_the_path_that_is_taken(tmp_path, monkeypatch):
     follow(Reservation, "record", "record")
     with Ledger.create(tmp_path / "budget.db", budget=Privacy(1, 1e-6)) as ledger:
         assert select({"a": 900, "b": 1}, epsilon=1, delta=1e-6, ledger=ledger).item == "a"
-    assert choice.auto is not release.auto
+    assert choice.auto is not best_items.auto
     page = ARCHITECTURE.read_text(encoding="utf-8")
     picture = page.partition("```text path\n")[2].partition("```")[0]
     shown = [line.split()[1] for line in picture.splitlines() if line.startswith("   │  ")]
@@ -285,6 +288,11 @@ def test_importing_loads_next_to_nothing(program):
     assert not loaded_after(program) & {*ENGINES, "numpy", "flint", "rich"}
 
 
+def test_what_is_known_of_engines_loads_none_of_them():
+    program = "from privmax.sources.engines import all_engines; assert all_engines()"
+    assert not loaded_after(program) & {*ENGINES, "numpy"}
+
+
 def test_the_import_check_sees_an_engine():
     assert "scipy" in loaded_after("import scipy")
 
@@ -300,6 +308,25 @@ def test_every_public_name_exists_and_is_listed_once():
     assert len(set(privmax.__all__)) == len(privmax.__all__)
     for name in privmax.__all__:
         assert hasattr(privmax, name)
+
+
+LAZY = ("privmax", "privmax.itemsets", "privmax.learning")
+"""Packages that load names when they are first used."""
+
+
+@pytest.mark.parametrize("package", LAZY)
+def test_dir_lists_public_names_and_not_what_a_package_is_made_with(package):
+    """Completion in a notebook offers what `dir` lists."""
+    listed = set(dir(importlib.import_module(package)))
+    assert set(importlib.import_module(package).__all__) <= listed
+    own = {name for name in listed if not name.startswith("_")}
+    assert not own & {"Any", "TYPE_CHECKING", "explain_install", "import_module", "sys"}
+
+
+def test_dir_lists_the_modules_that_can_be_named():
+    import privmax
+
+    assert {"errors", "learning", "ledger", "report"} <= set(dir(privmax))
 
 
 def write() -> None:

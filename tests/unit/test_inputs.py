@@ -14,6 +14,7 @@ import sqlite3
 import stat
 import tempfile
 from contextlib import ExitStack, closing
+from importlib.metadata import metadata
 from pathlib import Path
 
 import duckdb
@@ -21,6 +22,7 @@ import ibis
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from by_name import by_name
 
 import privmax
 from privmax.errors import (
@@ -31,7 +33,8 @@ from privmax.errors import (
     UnsupportedError,
 )
 from privmax.resources import Resources, use
-from privmax.sources.databases import DRIVERS, open_table
+from privmax.sources.databases import open_table
+from privmax.sources.engines import all_engines
 from privmax.sources.files import open_records
 from privmax.sources.places import find_files
 from privmax.sources.tables import Columns, TableSource
@@ -75,8 +78,8 @@ def folder(tmp_path, monkeypatch):
 
 
 def release(data, **options):
-    found = privmax.select(
-        data, coins=SeededCoins(7), counts="3", **{**COUNTING, **PRICE, **options}
+    found = by_name(
+        privmax.select, data, coins=SeededCoins(7), counts="3", **{**COUNTING, **PRICE, **options}
     )
     return found.items, found.counts
 
@@ -147,8 +150,8 @@ def test_ready_scores_are_read_alike(folder):
     (folder / "s.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
     for name in ("s.csv", "s.jsonl", "s.jsonl.zst", "s.jsonl.gz"):
         options = {"item": "item", "score": "score", **PRICE}
-        assert privmax.select(name, **options).item == "b", name
-        assert privmax.select(name, where="country != 'FR'", **options).item == "a", name
+        assert by_name(privmax.select, name, **options).item == "b", name
+        assert by_name(privmax.select, name, where="country != 'FR'", **options).item == "a", name
     with io.BytesIO(text.encode()) as stream:
         assert privmax.select(stream, item="item", score="score", **PRICE).item == "b"
 
@@ -306,7 +309,7 @@ class TestPatterns:
         for name, items in {"1": [7, 7], "2": ["8", SECRET]}.items():
             pq.write_table(pa.table({"item": items}), f"many/{name}.parquet")
         with pytest.raises(DataError, match=r"'2.parquet' has another type \(VARCHAR\)"):
-            privmax.select("many", item="item", unit="user", **PRICE)
+            privmax.select("many", item="item", **PRICE, ledger=privmax.Request(unit="user"))
 
     @pytest.mark.slow
     def test_values_in_names_of_folders_are_text_whatever_others_are(self, folder):
@@ -365,15 +368,26 @@ class TestItemsets:
             "b.db": {"table": "sold"},
         }.items():  # fmt: skip
             for where, pair in PAIRS.items():
-                found = privmax.top_itemsets(data, where=where, unit="basket", **BASKETS, **more)
+                found = by_name(
+                    privmax.top_itemsets,
+                    data,
+                    **BASKETS,
+                    **more,
+                    layout=privmax.itemsets.Layout(where=where),
+                    ledger=privmax.Request(unit="basket"),
+                )
                 assert found.item == pair, (data, where)
 
     def test_where_is_refused_without_rows(self, folder):
         with pytest.raises(ConditionError, match="this data is in memory"):
-            privmax.top_itemsets([["a", "b"]], where="a = 1", epsilon=1, delta=1e-6)
+            privmax.top_itemsets(
+                [["a", "b"]], epsilon=1, delta=1e-6, layout=privmax.itemsets.Layout(where="a = 1")
+            )
         Path("a.dat").write_text("1 2\n")
         with pytest.raises(ConditionError, match="in the form fimi"):
-            privmax.top_itemsets("a.dat", where="a = 1", epsilon=1, delta=1e-6)
+            privmax.top_itemsets(
+                "a.dat", epsilon=1, delta=1e-6, layout=privmax.itemsets.Layout(where="a = 1")
+            )
 
 
 class TestDatabases:
@@ -384,7 +398,7 @@ class TestDatabases:
                 privmax.select(name, **COUNTING, **PRICE)
             assert caught.value.name == "table"
             with pytest.raises(ParameterError, match="Did you mean 'searches'"):
-                privmax.select(name, table="seraches", **COUNTING, **PRICE)
+                privmax.select(privmax.Database(name, "seraches"), **COUNTING, **PRICE)
 
     def test_dots_mean_what_is_there(self, folder):
         write_all(folder)
@@ -419,7 +433,7 @@ class TestDatabases:
             lite.executemany("INSERT INTO searches VALUES (?, 'tea')", [(n,) for n in range(60)])
         lite.close()
         with pytest.raises(UnsupportedError, match="UTF-16le"):
-            privmax.select("a.sqlite", table="searches", **COUNTING, **PRICE)
+            privmax.select(privmax.Database("a.sqlite", "searches"), **COUNTING, **PRICE)
 
     @pytest.mark.slow
     @pytest.mark.parametrize("first", [(1, b"x"), (b"1", "z"), (None, None), (1, 2.5), None])
@@ -435,15 +449,17 @@ class TestDatabases:
         connection = ibis.sqlite.connect("a.sqlite")
         for data in ("a.sqlite", connection.table("searches")):
             options = {"table": table} if data == "a.sqlite" else {}
-            assert privmax.select(data, **COUNTING, **options, **PRICE).items == ("tea",)
+            assert by_name(privmax.select, data, **COUNTING, **options, **PRICE).items == ("tea",)
         connection.disconnect()
         weights = {"weight": "person" if table != "shown" else "n", "bound": 2}
         if table == "shown" or first is None or isinstance(first[0], int):
-            found = privmax.select("a.sqlite", table=table, **COUNTING, **weights, **PRICE)
+            found = by_name(
+                privmax.select, privmax.Database("a.sqlite", table), **COUNTING, **weights, **PRICE
+            )
             assert found.items == ("tea",)
         lite.execute("DELETE FROM searches")
         lite.commit()
-        assert not privmax.select("a.sqlite", table=table, **COUNTING, **PRICE)
+        assert not privmax.select(privmax.Database("a.sqlite", table), **COUNTING, **PRICE)
         lite.close()
 
     @pytest.mark.parametrize("value", [SECRET, 2.5, 1e300, b"x"])
@@ -455,7 +471,13 @@ class TestDatabases:
         lite.close()
         for options in ({"score": "n"}, {"user": "person", "weight": "n", "bound": 3}):
             with pytest.raises(DataError, match="whole number of 64 bits") as found:
-                privmax.select("a.sqlite", table="counts", item="query", **options, **PRICE)
+                by_name(
+                    privmax.select,
+                    privmax.Database("a.sqlite", "counts"),
+                    item="query",
+                    **options,
+                    **PRICE,
+                )
             assert SECRET not in str(found.value)
 
     @pytest.mark.parametrize("weight", [2**63 - 1, -(2**63)])
@@ -475,15 +497,15 @@ class TestDatabases:
     def test_a_file_that_is_none(self, folder):
         Path("x.db").write_text("hello, this is no database")
         with pytest.raises(DataError, match="neither a SQLite nor a DuckDB database"):
-            privmax.select("x.db", table="t", **COUNTING, **PRICE)
+            privmax.select(privmax.Database("x.db", "t"), **COUNTING, **PRICE)
         with pytest.raises(DataError, match="There is no such database file"):
-            privmax.select("sqlite:///gone.db", table="t", **COUNTING, **PRICE)
+            privmax.select(privmax.Database("sqlite:///gone.db", "t"), **COUNTING, **PRICE)
         assert not Path("gone.db").exists()
 
     @pytest.mark.parametrize("url", ["mysql://[::1/x", "sqlite://[x", "postgres://u:p]w@h/x"])
     def test_a_url_that_cannot_be_split_is_refused_and_not_quoted(self, url):
         with pytest.raises(DataError, match="URL of the database cannot be read") as refused:
-            privmax.select(url, table="t", item="i", epsilon=1, delta=1e-6)
+            privmax.select(privmax.Database(url, "t"), item="i", epsilon=1, delta=1e-6)
         assert url.partition("://")[2] not in str(refused.value)
         assert refused.value.__context__ is None
 
@@ -491,27 +513,42 @@ class TestDatabases:
         write_all(folder)
         for data in ("a.csv", {"a": 1}, table_of(ROWS)):
             with pytest.raises(ParameterError, match="the data is not a database"):
-                privmax.select(data, table="searches", **COUNTING, **PRICE)
+                privmax.select(privmax.Database(data, "searches"), **COUNTING, **PRICE)
 
-    @pytest.mark.parametrize("scheme", ["mysql", "bigquery", "snowflake", "trino", "mssql"])
-    def test_a_missing_driver_is_named(self, monkeypatch, scheme):
-        real = privmax.sources.databases._is_installed
-        module = DRIVERS[scheme][2]
+    @pytest.mark.parametrize(
+        ("scheme", "needed", "extra"),
+        [
+            ("mysql", "MySQL needs the package mysqlclient", "mysql"),
+            ("mariadb", "MariaDB needs the package mysqlclient", "mysql"),
+            ("postgresql", "PostgreSQL needs the package psycopg", "postgres"),
+        ],
+    )
+    def test_a_missing_driver_is_named(self, monkeypatch, scheme, needed, extra):
         monkeypatch.setattr(
-            privmax.sources.databases, "_is_installed", lambda one: one != module and real(one)
+            privmax.sources.databases, "_is_installed", lambda module: module == "ibis"
         )
         with pytest.raises(DataError) as caught:
-            privmax.select(f"{scheme}://me:hunter2@host/db", table="t", **COUNTING, **PRICE)
-        assert f"needs the package {DRIVERS[scheme][1]}, which is not installed" in str(
-            caught.value
-        )
-        assert f"ibis-framework[{scheme}]" in str(caught.value)
+            privmax.select(
+                privmax.Database(f"{scheme}://me:hunter2@host/db", "t"), **COUNTING, **PRICE
+            )
+        assert f"{needed}, which is not installed" in str(caught.value)
+        assert f"ibis-framework[{extra}]" in str(caught.value)
         assert "hunter2" not in str(caught.value)
         assert "privmax[sql]" not in str(caught.value)
 
-    def test_drivers_are_those_that_ibis_needs(self):
+    def test_engines_and_extras_are_those_of_ibis(self):
         backends = {point.name for point in ibis.util.backend_entry_points()}
-        assert set(DRIVERS) - {"mariadb", "postgresql"} <= backends
+        assert {engine.name for engine in all_engines()} <= backends
+        extras = set(metadata("ibis-framework").get_all("Provides-Extra", []))
+        assert {engine.extra for engine in all_engines()} <= extras
+
+    def test_a_scheme_without_an_engine_is_refused_and_not_quoted(self):
+        for scheme in ("datafusion", "snowflake", "trino"):
+            with pytest.raises(DataError, match="No database has a URL that begins so") as caught:
+                privmax.select(
+                    privmax.Database(f"{scheme}://me:hunter2@host/db", "t"), **COUNTING, **PRICE
+                )
+            assert "hunter2" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -579,8 +616,8 @@ def test_the_ledger_knows_the_condition_and_the_table(folder):
 
     def ask(where, **more):
         request = ledger.request("nightly", dataset="searches")
-        return privmax.select(
-            "a.csv", where=where, ledger=request, **{**COUNTING, **PRICE, **more}
+        return by_name(
+            privmax.select, "a.csv", where=where, ledger=request, **{**COUNTING, **PRICE, **more}
         ).item
 
     first = ask("n < 200 and country = 'DE'")
@@ -589,3 +626,55 @@ def test_the_ledger_knows_the_condition_and_the_table(folder):
         ask("n < 201 and country = 'DE'")
     with pytest.raises(privmax.errors.LedgerError, match="nightly"):
         ask(None)
+
+
+UNREADABLE = {
+    "a.zip": "unzip FILE",
+    "a.csv.zip": "unzip FILE",
+    "a.csv.bz2": "bunzip2 --keep FILE",
+    "a.jsonl.xz": "unxz --keep FILE",
+    "a.tar": "tar -xf FILE",
+    "a.tar.gz": "tar -xf FILE",
+    "a.tgz": "tar -xf FILE",
+    "a.json": r"jq -c '\.\[\]' FILE > NEW_FILE\.jsonl",
+    "a.JSON.gz": r"jq -c '\.\[\]' FILE > NEW_FILE\.jsonl",
+    "a.xlsx": "save the sheet as CSV",
+    "a.feather": r"Write it as Parquet",
+}
+
+
+@pytest.mark.parametrize(("name", "remedy"), UNREADABLE.items())
+def test_files_of_other_kinds_come_with_what_to_do(folder, name, remedy):
+    Path(name).write_bytes(b'[{"query": "zorblax", "person": "u", "n": 1}]')
+    for columns in ({"item": "query", "user": "person"}, {"item": "query", "score": "n"}):
+        with pytest.raises(DataError, match=remedy) as caught:
+            by_name(privmax.select, name, **columns, **PRICE)
+        assert "ename it" not in str(caught.value).replace("If it has one object", "")
+    with pytest.raises(DataError, match=remedy):
+        privmax.itemsets.top_itemsets(name, **PRICE)
+    with pytest.raises(DataError, match=remedy):
+        privmax.itemsets.top_itemsets(name, basket="person", item="query", **PRICE)
+
+
+@pytest.mark.parametrize(
+    ("start", "remedy"),
+    [(b"BZh91AY&SY", "bunzip2"), (b"\xfd7zXZ\x00", "unxz"), (b"7z\xbc\xaf\x27\x1c", "7z x")],
+)
+def test_packed_files_under_another_name_come_with_what_to_do(folder, start, remedy):
+    Path("a.csv").write_bytes(start + b"zorblax" * 9)
+    with pytest.raises(DataError, match=remedy):
+        privmax.select("a.csv", item="query", score="n", **PRICE)
+
+
+@pytest.mark.parametrize("ending", [".db", ".sqlite", ".duckdb"])
+def test_a_pattern_of_databases_is_refused(tmp_path, ending):
+    """The first of them was read, and no other."""
+    for name in ("a", "b"):
+        with sqlite3.connect(tmp_path / f"{name}{ending}") as database:
+            database.execute("CREATE TABLE rows (item TEXT)")
+        database.close()
+    for pattern in (f"*{ending}", f"a*{ending}", f"none*{ending}"):
+        data = privmax.Database(tmp_path / pattern, "rows")
+        for ask in (privmax.select, privmax.top_itemsets):
+            with pytest.raises(DataError, match="one database is read at a time"):
+                ask(data, item="item", epsilon=1, delta="1e-6")

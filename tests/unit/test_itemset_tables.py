@@ -428,7 +428,8 @@ def test_an_item_that_is_not_declared_is_refused(load):
     ids=["no basket", "no basket of a user", "no user"],
 )
 def test_a_row_of_nobody_is_refused(engine, load, rows, user):
-    with pytest.raises(DataError, match="no basket or no user") as caught:
+    missing = "user" if None in rows["user"] else "basket"
+    with pytest.raises(DataError, match=rf"^A row has an item but no {missing}\.") as caught:
         TableRows(load(rows), **LONG, user=user)
     assert_says_nothing_private(caught.value)
     assert engine.list_tables() == ["data_0"]
@@ -548,22 +549,24 @@ def test_everything_else_is_for_memory(data):
     assert open_table(data, **LONG) is None
 
 
-# Many supports at once
+# Many numbers at once
 
 
 @both
 @pytest.mark.parametrize("user", [None, "user"])
-def test_supports_of_many_sets_are_those_of_baskets_in_memory(load, user):
-    held = TableRows(load(ROWS), **LONG, user=user)
+def test_numbers_of_holders_are_those_of_baskets_in_memory(load, user):
+    one_more = {"basket": 5, "item": "c", "user": 1}  # who has zorblax in another basket
+    rows = {name: [*values, one_more[name]] for name, values in ROWS.items()}
+    held = TableRows(load(rows), **LONG, user=user)
     code = {label: place for place, label in enumerate(held.labels)}
     sets = [(), ("b",), ("c",), ("b", "zorblax"), ("c", "zorblax"), ("b", "c")]
-    wanted = [3, 3, 2, 1, 0, 2] if user else [4, 4, 2, 2, 0, 2]
-    assert held.supports_of([[code[item] for item in one] for one in sets]) == wanted
+    wanted = [3, 3, 3, 1, 1, 3] if user else [5, 4, 3, 2, 0, 2]
+    assert held.count_holders([[code[item] for item in one] for one in sets]) == wanted
 
 
 @both
 def test_rules_of_a_table_need_no_rarer_items_than_their_own(load, questions):
     held = TableRows(load(ROWS), **LONG)
     questions.clear()
-    assert held.supports_of([[held.labels.index("b")]]) == [4]
+    assert held.count_holders([[held.labels.index("b")]]) == [4]
     assert held.survivors(4).supports().tolist() == [4, 0, 0]

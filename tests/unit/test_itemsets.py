@@ -14,11 +14,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from by_name import by_name
 
 import privmax
 from privmax import itemsets
 from privmax.errors import DataError, ParameterError
-from privmax.itemsets import METHODS, PrivBasis, top_itemsets
+from privmax.itemsets import METHODS, Layout, PrivBasis, top_itemsets
 from privmax.itemsets.miner.window import Miner
 from privmax.itemsets.release import count_touched
 from privmax.testing import SeededCoins
@@ -77,9 +78,10 @@ def test_all_of_a_size_are_released_as_a_set(size, k, declared):
         for number in range(low, high + 1)
         for one in combinations(group, number)
     }
-    assert list(release.items) == sorted(release.items)
-    assert (release.ranked, release.requested) == (False, k)
-    assert type(release.mechanism).__name__ == "SetMargin"
+    assert release.requested == k
+    assert type(release.mechanism).__name__ == ("Exponential" if release.ranked else "SetMargin")
+    assert release.ranked or list(release.items) == sorted(release.items)
+    assert declared or not release.ranked
 
 
 @pytest.mark.parametrize("k", [50, 1000])
@@ -130,8 +132,8 @@ def test_users_count_once_whatever_they_buy():
     rows += [(1000 + user, item, 100 + user) for user in range(100) for item in ("bread", "butter")]
     frame = pd.DataFrame(rows, columns=["basket", "item", "user"])
     columns = {"basket": "basket", "item": "item"}
-    assert top_itemsets(frame, **columns, **PRICE).item == ("rope", "tent")
-    assert top_itemsets(frame, **columns, user="user", **PRICE).item == ("bread", "butter")
+    assert by_name(top_itemsets, frame, **columns, **PRICE).item == ("rope", "tent")
+    assert by_name(top_itemsets, frame, **columns, user="user", **PRICE).item == ("bread", "butter")
 
 
 def test_an_itemset_needs_one_basket_that_holds_it():
@@ -176,7 +178,7 @@ def test_every_form_of_the_same_baskets_releases_the_same(tmp_path):
     assert len(set(wanted)) > 2
     for data, columns in forms:
         found = [
-            top_itemsets(data, **price, **columns, coins=SeededCoins(seed)).item
+            by_name(top_itemsets, data, **price, **columns, coins=SeededCoins(seed)).item
             for seed in range(12)
         ]
         assert [item and tuple(map(int, item)) for item in found] == wanted
@@ -198,7 +200,7 @@ def test_the_noise_on_supports_has_the_scale_of_the_whole_list():
     options = {"k": 2, "epsilon": 50, "delta": "1e-6", "supports": "0.5"}
     noise = []
     for seed in range(400):
-        release = top_itemsets(data, coins=SeededCoins(seed), **options)
+        release = by_name(top_itemsets, data, coins=SeededCoins(seed), **options)
         noise += [
             support - {("a", "b"): 900, ("c", "d"): 500}[item]
             for item, support in zip(release.items, release.supports, strict=True)
@@ -227,9 +229,12 @@ def test_the_noise_on_supports_fits_the_list_of_a_mechanism_that_brings_its_own_
 
 def test_a_bound_on_baskets_is_checked_also_beside_a_mechanism_made_for_it():
     mechanism = privmax.NestedMargin(**PRICE, growth=1)
-    assert top_itemsets([["a", "b"]] * 90, longest=2, mechanism=mechanism).item == ("a", "b")
+    assert top_itemsets([["a", "b"]] * 90, mechanism=mechanism, layout=Layout(longest=2)).item == (
+        "a",
+        "b",
+    )
     with pytest.raises(DataError, match="A basket has more items than longest allows"):
-        top_itemsets(BASKETS, longest=2, mechanism=mechanism)
+        top_itemsets(BASKETS, mechanism=mechanism, layout=Layout(longest=2))
 
 
 def test_nothing_released_costs_the_supports_all_the_same():
@@ -238,21 +243,24 @@ def test_nothing_released_costs_the_supports_all_the_same():
 
 
 def test_a_floor_counts_what_is_below_it_as_nothing():
-    assert top_itemsets(BASKETS, size=2, floor=450, **PRICE).item == PAIR
-    assert top_itemsets(BASKETS, size=2, floor=500, **PRICE).item is None
-    release = top_itemsets(BASKETS, size=2, floor=450, supports="0.5", **PRICE)
+    assert top_itemsets(BASKETS, size=2, **PRICE, layout=Layout(floor=450)).item == PAIR
+    assert top_itemsets(BASKETS, size=2, **PRICE, layout=Layout(floor=500)).item is None
+    release = top_itemsets(BASKETS, size=2, supports="0.5", **PRICE, layout=Layout(floor=450))
     assert abs(release.supports[0] - 500) < 60
 
 
 def test_the_estimate_of_the_best_is_a_support_though_there_is_a_floor():
     mechanism = privmax.LargeMargin(epsilon=5, delta="1e-3")
-    release = top_itemsets([["a", "b"]] * 900, mechanism=mechanism, floor=300)
+    release = top_itemsets([["a", "b"]] * 900, mechanism=mechanism, layout=Layout(floor=300))
     assert abs(release.diagnostics["max_estimate"] - 900) < 100
 
 
 def test_a_bound_on_baskets_is_passed_on_as_how_many_itemsets_one_touches():
-    assert top_itemsets(BASKETS, longest=3, **PRICE).mechanism.growth == 3
-    assert top_itemsets(BASKETS, longest=4, size=(2, 3), **PRICE).mechanism.growth == 6 + 4
+    assert top_itemsets(BASKETS, **PRICE, layout=Layout(longest=3)).mechanism.growth == 3
+    assert (
+        top_itemsets(BASKETS, size=(2, 3), **PRICE, layout=Layout(longest=4)).mechanism.growth
+        == 6 + 4
+    )
     assert (count_touched(5, "any"), count_touched(2, 3), count_touched(10, 2)) == (31, 1, 45)
 
 
@@ -314,13 +322,13 @@ REFUSED = {
 @pytest.mark.parametrize(("options", "says"), REFUSED.values(), ids=REFUSED)
 def test_options_that_cannot_be_met_are_refused(options, says):
     with pytest.raises(ParameterError, match=says) as caught:
-        top_itemsets(SECRET, **options)
+        by_name(top_itemsets, SECRET, **options)
     assert not re.search("zorblax|quuxley", str(caught.value))
 
 
 def test_a_basket_that_is_too_long_is_refused():
     with pytest.raises(DataError, match="A basket has more items than longest allows") as caught:
-        top_itemsets(SECRET, longest=1, **PRICE)
+        top_itemsets(SECRET, **PRICE, layout=Layout(longest=1))
     assert "zorblax" not in str(caught.value)
 
 

@@ -47,7 +47,8 @@ def zone(hours, minutes=0, seconds=0):
 
 def same(one, other):
     """Identical to whoever sees them: type, repr, and the same in every part."""
-    return type(one) is type(other) and repr(one) == repr(other)
+    folds = [getattr(label, "fold", 0) for label in (one, other)]  # pandas does not print it
+    return type(one) is type(other) and repr(one) == repr(other) and folds[0] == folds[1]
 
 
 SPELLINGS = {
@@ -79,6 +80,15 @@ SPELLINGS = {
     ],
     "repeated hour": [
         dt.datetime(2020, 10, 25, 2, 30, tzinfo=BERLIN, fold=fold) for fold in (0, 1)
+    ],
+    "repeated hour of pandas": [
+        pd.Timestamp("2020-10-25 02:30").replace(fold=fold) for fold in (0, 1)
+    ],
+    "repeated hour in nanoseconds": [
+        pd.Timestamp("2020-10-25 02:30:00.000000001").replace(fold=fold) for fold in (0, 1)
+    ],
+    "hour in UTC that says it is repeated": [
+        pd.Timestamp("2020-10-25 02:30", tz="UTC").replace(fold=fold) for fold in (0, 1)
     ],
     "before year 1 in UTC": [
         dt.datetime(1, 1, 1, 1, tzinfo=zone(2)),

@@ -265,14 +265,43 @@ def test_no_lead_is_needed_where_there_are_no_others():
     assert search_lead(lambda profile: 0.0, candidates=5, near=5, success="0.95") == 0
 
 
+@pytest.mark.parametrize("guess", [0, 1, 4, 5, 6, 7, 100])
+@pytest.mark.parametrize("least", [0, 1, 2, 5, 90])
+def test_where_a_search_begins_changes_no_lead(guess, least):
+    """Where 0 is enough, all 11 candidates count as the best: 10 of 11 is above 0.9."""
+
+    def chance(profile):
+        return 1.0 if profile.top() >= least else 0.0
+
+    found = search_lead(chance, candidates=11, near=10, success="0.9", guess=guess)
+    assert found == least
+
+
+def test_a_good_guess_of_a_lead_asks_for_two_probabilities():
+    asked = []
+
+    def chance(profile):
+        asked.append(profile.top())
+        return 1.0 if profile.top() >= 500 else 0.0
+
+    search_lead(chance, candidates=None, near=1, success="0.95", guess=500)
+    assert asked == [500, 499]
+
+
+@pytest.mark.parametrize("guess", [0, 9])
+def test_a_lead_that_is_never_enough_is_refused_from_any_guess(guess):
+    with pytest.raises(ParameterError, match="no lead reaches it"):
+        search_lead(lambda profile: 0.0, candidates=None, near=1, success="0.95", guess=guess)
+
+
 # The registry
 
 
 @pytest.mark.parametrize("name", registry.MECHANISMS)
 def test_who_abstains_in_a_closed_universe_is_known_in_advance(name):
-    needed = {"growth": 1, "rank": 2, "k": 1, **COST}
     taken = registry.MECHANISMS[name].parameters
-    mechanism = build(name, **{key: value for key, value in needed.items() if key in taken})
+    price = {key: value for key, value in COST.items() if key in taken}
+    mechanism = build(name, **price, **registry.MECHANISMS[name].requires)
     silent = [mechanism.law(profile).none > 1e-9 for profile in LEVEL]
     assert any(silent) == registry.MECHANISMS[name].abstains
 
@@ -337,10 +366,13 @@ def test_sets_shrink_by_a_fifth_and_in_the_end_one_at_a_time(k):
         assert after == before - 1 or abs(after - 0.8 * before) <= 1
 
 
-def test_the_best_set_alone_is_tried_first_unless_epsilon_is_small():
-    first = [default_stages(10, Fraction(1, part))[0] for part in (1, 2, 4)]
-    assert [stage.width for stage in first] == [10, 10, 220]
-    assert first[0].silence > first[1].silence
+def test_the_best_set_alone_is_tested_second_unless_k_is_large_against_epsilon():
+    second = [default_stages(10, Fraction(1, part))[1] for part in (1, 2, 4)]
+    assert [(stage.size, stage.width) for stage in second] == [(10, 10), (10, 10), (8, 216)]
+    assert second[0].silence > second[1].silence
+    tests = [k for k in range(1, 60) if any(s.width == k for s in default_stages(k, Fraction(1)))]
+    assert tests == list(range(1, 31))
+    assert [stage.width for stage in default_stages(1, Fraction(1))] == [1, 202]
 
 
 def test_the_law_of_a_set_has_no_weights_beyond_floats():

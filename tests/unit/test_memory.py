@@ -17,6 +17,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from by_name import by_name
 
 import privmax
 from privmax.errors import DataError, ParameterError, PrivmaxError
@@ -187,7 +188,9 @@ def windows(source):
 
 def places(data, labels, **options):
     """Which entry each of thirty seeds releases (None: nothing)."""
-    items = [privmax.select(data, coins=SeededCoins(seed), **options).item for seed in range(30)]
+    items = [
+        by_name(privmax.select, data, coins=SeededCoins(seed), **options).item for seed in range(30)
+    ]
     return [None if item is None else labels.index(item) for item in items]
 
 
@@ -238,13 +241,13 @@ def test_whole_numbers_as_floats_are_the_same_data_as_integers(container):
 def test_a_huge_lead_is_released_from_every_container(container, extra):
     data, columns, labels = built(INTEGERS[container], [3, 10**9, 5, 4])
     universe = "open" if extra == "open" else closed(labels, extra)[0]
-    assert privmax.select(data, **PRICE, **columns, universe=universe).item == labels[1]
+    assert by_name(privmax.select, data, **PRICE, **columns, universe=universe).item == labels[1]
 
 
 @pytest.mark.parametrize("container", INTEGERS)
 def test_every_empty_container_with_an_open_universe_releases_nothing(container):
     data, columns, _ = built(INTEGERS[container], [])
-    release = privmax.select(data, **PRICE, **columns)
+    release = by_name(privmax.select, data, **PRICE, **columns)
     assert release.items == ()
     assert release.item is None
     assert release.privacy == privmax.Privacy(1, "1e-6")
@@ -262,7 +265,7 @@ def test_every_empty_container_with_an_open_universe_releases_nothing(container)
 )
 def test_empty_containers_whose_type_nobody_stated_release_nothing(data):
     columns = COLUMNS if isinstance(data, TABLES) else {}
-    assert privmax.select(data, **PRICE, **columns).items == ()
+    assert by_name(privmax.select, data, **PRICE, **columns).items == ()
 
 
 # Large integers
@@ -343,23 +346,23 @@ def test_a_selection_may_span_more_than_half_of_a_short_integer_type(dtype, epsi
 @pytest.mark.parametrize(
     ("sensitivity", "resolution", "steps"),
     [
-        ("0.3", None, 64),
-        (0.01, None, 64),
-        ("2.5", None, 64),
-        (None, "0.1", 10),
-        (1, 1, 1),
-        (1, "0.1", 10),
-        (1, 0.1, 10),
-        (0.3, 0.1, 3),
-        (1, Fraction(1, 3), 3),
+        ("0.3", None, 65),
+        (0.01, None, 65),
+        ("2.5", None, 65),
+        (None, "0.1", 11),
+        (1, 1, 2),
+        (1, "0.1", 11),
+        (1, 0.1, 11),
+        (0.3, 0.1, 4),
+        (1, Fraction(1, 3), 4),
         (1, "0.3", 4),
         ("0.1", 1, 1),
         (1, 10**30, 1),
-        (1, Fraction(1, 10**30), 10**30),
-        (5e-324, 5e-324, 1),
+        (1, Fraction(1, 128 * 10**30), 129 * 10**30),
+        (5e-324, 5e-324, 2),
     ],
 )
-def test_sensitivity_is_rounded_up_to_whole_grid_steps(sensitivity, resolution, steps):
+def test_steps_cover_sensitivity_and_rounding(sensitivity, resolution, steps):
     source = MemorySource([1.5], sensitivity=sensitivity, resolution=resolution)
     assert source.profile.sensitivity == steps
     assert source.step == (exact("", resolution) if resolution else exact("", sensitivity) / 64)
@@ -491,7 +494,7 @@ def test_a_decimal_of_one_person_does_not_change_the_scale_of_everybody(
     epsilon, delta = Fraction(1, 2), Fraction(1, 100)
     mechanism = SharpMargin(epsilon=epsilon, delta=delta, neighbors="replace")
     one, other = (
-        privmax.law(data, mechanism=mechanism, universe=universe, **options)
+        by_name(privmax.law, data, mechanism=mechanism, universe=universe, **options)
         for data in (here, there)
     )
     for left, right in ((one, other), (other, one)):
@@ -513,7 +516,7 @@ def test_on_a_grid_the_relation_is_required_before_any_data_is_looked_at(options
         __len__ = values = items = keys = __iter__
 
     with pytest.raises(ParameterError, match=r"^neighbors is required.*grid"):
-        call(Unread(a=1), **PRICE, **options)
+        by_name(call, Unread(a=1), **PRICE, **options)
 
 
 @pytest.mark.parametrize(
@@ -526,7 +529,9 @@ def test_on_a_grid_the_relation_is_required_before_any_data_is_looked_at(options
     ],
 )
 def test_an_extreme_grid_selects_like_any_other(grid):
-    release = privmax.select([0.5, 0.25], **grid, **PRICE, neighbors="replace")
+    release = by_name(
+        privmax.select, [0.5, 0.25], **grid, **PRICE, scores=privmax.Scores(neighbors="replace")
+    )
     assert release.item in (0, 1, None)
 
 
@@ -571,7 +576,7 @@ def test_labels_may_be_declared_by_any_collection(container, universe):
     source = MemorySource(data, universe=universe, **columns)
     assert source.universe == 3
     assert dict(source.scores()) == {"a": 0, "b": 10**9, "c": 0}
-    assert privmax.select(data, universe=universe, **columns, **PRICE).item == "b"
+    assert by_name(privmax.select, data, universe=universe, **columns, **PRICE).item == "b"
 
 
 @pytest.mark.parametrize("universe", [5, np.int64(5), np.uint8(5)])
@@ -597,7 +602,7 @@ def test_a_size_is_enough_if_and_only_if_it_names_everybody(container):
     is listed.
     """
     data, columns, labels = built(INTEGERS[container], [3, 10**9, 5, 4])
-    assert privmax.select(data, **PRICE, **columns, universe=4).item == labels[1]
+    assert by_name(privmax.select, data, **PRICE, **columns, universe=4).item == labels[1]
     if labels == [0, 1, 2, 3]:
         assert MemorySource(data, universe=5, **columns).universe == 5
         return
@@ -679,7 +684,8 @@ def test_a_listed_zero_and_one_beyond_the_list_cannot_be_told_apart():
     options = {"universe": 4, "mechanism": privmax.PermuteAndFlip(epsilon=1)}
     for seed in range(200):
         short, padded = (
-            privmax.select(data, coins=SeededCoins(seed), **options) for data in ([1], [1, 0, 0, 0])
+            by_name(privmax.select, data, coins=SeededCoins(seed), **options)
+            for data in ([1], [1, 0, 0, 0])
         )
         assert short == padded
         assert short.item in range(4)
@@ -1002,7 +1008,7 @@ CASES = [
 @pytest.mark.parametrize(("data", "says"), CASES)
 def test_unusable_scores_are_refused_without_being_quoted(data, says):
     with pytest.raises(DataError, match=says) as caught:
-        privmax.select(data, **PRICE, **FLOATS)
+        by_name(privmax.select, data, **PRICE, **FLOATS)
     assert_says_nothing_private(caught.value)
 
 
@@ -1011,7 +1017,7 @@ def test_unusable_scores_are_refused_without_being_quoted(data, says):
 )
 def test_unusable_scores_are_refused_in_a_declared_universe_too(data, says):
     with pytest.raises(DataError, match=says) as caught:
-        privmax.select(data, universe=["zorblax", "quuxley", "other"], **PRICE, **FLOATS)
+        by_name(privmax.select, data, universe=["zorblax", "quuxley", "other"], **PRICE, **FLOATS)
     assert_says_nothing_private(caught.value)
 
 

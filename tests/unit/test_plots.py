@@ -10,6 +10,7 @@ import pytest
 from matplotlib.colors import to_rgba
 
 import privmax
+from privmax import plots
 from privmax.errors import ParameterError
 from privmax.planning.comparison import compare_over
 from privmax.planning.plans import plan_over
@@ -192,6 +193,11 @@ def test_a_line_that_ends_early_is_said_to():
     short = plan_over([2], epsilon=9, universe=50)
     long = plan_over([3], epsilon=9, universe=50, mechanisms=["set-margin"])
     assert "Exponential is shown up to 2." in leads({**short, **long}, marked=3).get_supxlabel()
+
+
+def test_a_mechanism_without_a_stroke_of_its_own_is_drawn_as_well(over, monkeypatch):
+    monkeypatch.delitem(plots._K_STROKES, "GapTest")
+    assert "GapTest" in heights(leads(over, marked=2))
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from privmax.ledger.events import exact_text
 from privmax.numbers import (
     plain,
 )
-from privmax.privacy import WEAK, Privacy, relation, swing
+from privmax.privacy import WEAK, Privacy, drift, relation
 
 TENTH = Fraction(1, 10)
 BINARY_TENTH = Fraction(
@@ -214,8 +214,8 @@ def test_a_price_may_be_zero_but_not_negative_and_delta_is_a_probability():
 
 
 def test_the_two_relations_and_their_swing():
-    assert swing(relation("add-remove")) == 1
-    assert swing(relation("replace")) == 2
+    assert drift(relation("add-remove")) == 1
+    assert drift(relation("replace")) == 2
 
 
 @pytest.mark.parametrize("value", ["swap", "", "Add-Remove", None, 1, ["replace"]])

@@ -8,7 +8,8 @@ import errno
 import math
 import os
 import re
-from dataclasses import replace
+import sys
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta, timezone
 from fractions import Fraction
 from html.parser import HTMLParser
@@ -25,6 +26,7 @@ from privmax import (
     LimitedDomain,
     NestedMargin,
     Privacy,
+    Scores,
     SharpMargin,
     report,
 )
@@ -32,17 +34,19 @@ from privmax.cli.commands.audit import command as audit
 from privmax.errors import ParameterError
 from privmax.itemsets import METHODS, top_itemsets
 from privmax.mechanisms.registry import MECHANISMS, build
+from privmax.payload import Drawn
 from privmax.planning.comparison import compare
 from privmax.release import Release
-from privmax.report.markup import chance, number, raised_chance, text, times
+from privmax.rendering import environment
 from privmax.report.release_page import TYPED, audit_command, proofs_of
+from privmax.report.words import one_in, raised_chance, times
 
 ROOT = Path(__file__).resolve().parents[2]
 PRICE = {"epsilon": "0.4", "delta": "1e-6"}  # below 1, where the picture is quick
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOSTILE = (
     """</bdi></title></style><script>alert(1)</script><img src="https://example.org/x" """
-    """onerror='alert(2)'>&amp;"""
+    """onerror='alert(2)'>&amp;{{ 7*7 }}{% raw %}"""
 )
 
 
@@ -75,7 +79,9 @@ class Read(HTMLParser):
 def released(*items: object, mechanism: object = None, **more: object) -> Release:
     """A release as if it had been drawn."""
     made = build("nested-margin", **PRICE) if mechanism is None else mechanism
-    drawn = Release(items, made.privacy(), made, "the universe is open", {}, requested=made.k)
+    names = {one.name for one in fields(Drawn)} & set(more)
+    payload = Drawn(items, **{name: more.pop(name) for name in names})
+    drawn = Release(payload, made.privacy(), made, "the universe is open", requested=made.k)
     return replace(drawn, **more)
 
 
@@ -96,7 +102,7 @@ def test_a_page_says_what_was_asked_released_promised_and_paid():
         left=Privacy("1.6", "9e-6"),
         ledger="sales-2026",
         account="ada",
-        proofs=["docs/proofs/weights.md"],
+        proofs=["privmax help proofs/weights"],
     )
     for said in (
         "Which query do most people type?",
@@ -111,14 +117,14 @@ def test_a_page_says_what_was_asked_released_promised_and_paid():
         "charged to ledger sales-2026 and its account ada",
         "ada left when this was written ε = 1.6, δ = 9 · 10−6 request r-17",
         "drawn by NestedMargin. privmax chose it from public facts only: the universe is open.",
-        "docs/proofs/nested-margin.md, docs/proofs/weights.md",
+        "privmax help proofs/nested-margin, privmax help proofs/weights",
         "privmax audit nested-margin --epsilon 0.4 --delta 1e-06",
         "privmax plan --epsilon 0.4 --delta 1e-06",
         "privmax budget verify FILE",
         "Written 2026-03-01 12:00:00 UTC by privmax",
     ):
         assert said in page, said
-    assert "weight" not in page.replace("docs/proofs/weights.md", "")
+    assert "weight" not in page.replace("privmax help proofs/weights", "")
 
 
 def test_a_page_without_a_ledger_says_that_nobody_adds_up():
@@ -195,9 +201,10 @@ def test_a_list_is_numbered_and_says_if_it_is_short():
     made = build("sharp-margin", **PRICE, k=4)
     page = report.html(released("a", "b", mechanism=made))
     assert "<ol" in page
+    assert "items with close scores may be in the wrong order. 2 of 4" in Read(page).text
     assert "2 of 4 released: nothing else stood out." in Read(page).text
     assert "by name" not in page
-    assert "docs/proofs/peeling.md" in page
+    assert "privmax help proofs/peeling" in page
     assert "stood out" not in report.html(released(*"abcd", mechanism=made))
 
 
@@ -210,7 +217,7 @@ def test_a_set_is_not_numbered_and_says_that_it_has_no_order():
     assert "Sorted by name; their order is not released. 2 of 4 released: nothing else" in words
     assert "at which all of the 4 best are released in 95 of 100 cases" in words
     assert "privmax plan --epsilon 0.4 --delta 1e-06 --k 4 " in f"{words} "
-    assert "docs/proofs/set-margin.md" in page
+    assert "privmax help proofs/set-margin" in page
     assert "peeling.md" not in page
 
 
@@ -224,9 +231,9 @@ def test_what_was_released_beside_the_items_is_shown_and_supports_are():
     assert re.search(r"Released bread \+ butter [\d,]+ ± 15 \(95 %\)", page)
     assert "It is within the ± range of the true number in 95 of 100 cases" in page
     assert "of that, for the numbers ε = 0.2, δ = 0" in page
-    assert "docs/proofs/counts.md" in page
+    assert "privmax help proofs/counts" in page
     assert "ε = 0.6" in page  # all of the price
-    assert "docs/proofs/itemsets.md" in page
+    assert "privmax help proofs/itemsets" in page
 
 
 def test_replaced_neighbours_are_exchanged():
@@ -326,7 +333,7 @@ def test_without_a_universe_there_is_no_picture():
 def test_the_picture_leaves_out_what_would_take_minutes_and_says_so():
     page = report.html(released("a"), universe="open")
     assert "<td>LargeMargin</td>" not in page
-    assert "paper's mechanisms are left out" in page
+    assert "mechanisms are left out: at such a small ε" in page
     costly = report.html(
         released("a", mechanism=build("nested-margin", epsilon=4, delta="1e-2")), universe="open"
     )
@@ -358,18 +365,22 @@ def test_a_mechanism_of_ones_own_choice_is_told_from_the_one_that_is_marked():
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_every_mechanism_has_a_page_a_proof_and_a_command(name):
     entry = MECHANISMS[name]
-    options = {"delta": PRICE["delta"], "rank": 3, "growth": 2}
-    given = {
-        option: value
-        for option, value in options.items()
-        if option in entry.parameters and not entry.pure
-    }
-    made = build(name, epsilon=PRICE["epsilon"], k=5 if name == "joint-exponential" else 1, **given)
+    delta = {} if entry.pure else {"delta": PRICE["delta"]}
+    needed = dict.fromkeys(entry.requires, 3)
+    made = build(name, epsilon=PRICE["epsilon"], **delta, **needed)
     page = shown(released("a", mechanism=made), universe=1000)
     (proof,) = proofs_of(type(made))
-    assert (ROOT / proof).is_file()
+    assert (ROOT / "docs" / f"{proof.removeprefix('privmax help ')}.md").is_file()
     assert proof in page
     assert f"privmax audit {name} --epsilon 0.4" in page
+    check_sentence(page, made)
+
+
+def check_sentence(page, made):
+    """The page says what the mechanism does, in a sentence that is not cut."""
+    doc = sys.modules[type(made).__module__].__doc__
+    sentence = re.match(r".*?\.(?= |$)", " ".join(doc.partition("\n\n")[0].split()))[0]
+    assert sentence in " ".join(page.split())
 
 
 @pytest.mark.slow
@@ -377,8 +388,9 @@ def test_every_mechanism_has_a_page_a_proof_and_a_command(name):
 def test_published_methods_have_a_page_and_a_proof(name):
     made = METHODS[name](epsilon="0.4")
     page = shown(released("a", mechanism=made), universe=1000)
-    assert "docs/proofs/competitors.md" in page
+    assert "privmax help proofs/competitors" in page
     assert "privmax audit" not in page
+    check_sentence(page, made)
 
 
 def test_the_command_has_what_was_not_left_as_it_is():
@@ -473,7 +485,8 @@ def test_pages_refer_to_nothing_outside_them():
 
 
 def test_what_cannot_be_printed_is_spelled_out(tmp_path):
-    assert text("a\x00b\x1b[31m\n\ud800 é\u200d") == "a\\x00b\\x1b[31m\\n\\ud800 é\\u200d"
+    shown = environment().from_string("{{ it }}").render(it="a\x00b\x1b[31m\n\ud800 é\u200d")
+    assert shown == "a\\x00b\\x1b[31m\\n\\ud800 é\\u200d"
     file = tmp_path / "page.html"
     report.write(report.html(released("\ud800\x00")), file)
     assert "\\ud800\\x00" in file.read_text(encoding="utf-8")
@@ -493,8 +506,8 @@ def test_what_cannot_be_printed_is_spelled_out(tmp_path):
         (3, "20.1"),
         (5, "149"),
         (10, "22,027"),
-        (100, "10<sup>44</sup>"),
-        ("1e9", "10<sup>434294482</sup>"),
+        (100, "1e44"),
+        ("1e9", "1e434294482"),
     ],
 )
 def test_e_to_the_epsilon_is_rounded_up(epsilon, said):
@@ -536,22 +549,25 @@ def test_to_what_it_rises_is_never_understated():
 @pytest.mark.parametrize(
     ("delta", "said"),
     [
-        ("1e-6", "one chance in a million"),
-        ("1e-9", "one chance in a billion"),
-        ("3e-6", "one chance in 333,333"),
-        ("0.5", "one chance in 2"),
-        ("0.7", "one chance in 1"),
-        ("1e-50", "one chance in 10<sup>50</sup>"),
-        ("3e-50", "one chance in 10<sup>49</sup>"),
+        ("1e-6", "a million"),
+        ("1e-9", "a billion"),
+        ("3e-6", "333,333"),
+        ("0.5", "2"),
+        ("0.7", "1"),
+        ("1e-50", "1e50"),
+        ("3e-50", "1e49"),
     ],
 )
 def test_delta_is_one_chance_in_so_many_rounded_up(delta, said):
-    assert chance(Fraction(delta)) == said
+    assert one_in(Fraction(delta)) == said
 
 
 def test_powers_of_ten_are_written_as_such():
-    assert [number(one) for one in ("1", "0.25", "1e-06", "9e-06", "1e+20")] == [
+    pieces = environment().get_template("report/templates/pieces.html").module
+    shown = ("1", "0.25", "1e-06", "9e-06", "1e+20", "a billion")
+    assert [pieces.number(one) for one in shown] == [
         "1", "0.25", "10<sup>−6</sup>", "9&nbsp;·&nbsp;10<sup>−6</sup>", "10<sup>20</sup>",
+        "a billion",
     ]  # fmt: skip
 
 
@@ -598,8 +614,8 @@ def test_the_promise_of_a_comparison_is_about_two_data_sets_and_not_about_before
             universe=2,
             epsilon="0.4",
             delta=delta,
-            neighbors=neighbors,
             mechanisms=["gap-test"],
+            scores=Scores(neighbors=neighbors),
         )
         page = Read(report.comparison(found, data="invented scores")).text
         assert f"Imagine the same data with one individual {moved}." in page

@@ -48,7 +48,7 @@ from privmax.learning.rules import apply_rule, check_rule, list_features, write_
 from privmax.learning.splits import find_split, splits_of
 from privmax.ledger import Ledger
 from privmax.testing import SeededCoins
-from privmax.warnings import afresh
+from privmax.warnings import reset_once
 
 SCHEMA = Schema(
     age=Number(0, 100, cells=5, missing=True),
@@ -310,7 +310,7 @@ def test_a_column_that_is_not_of_numbers_is_named_by_its_type():
 
 def told_of(pipeline, X, y):
     """The warnings about the steps of a pipeline that is fitted."""
-    with afresh(), warnings.catch_warnings(record=True) as caught:
+    with reset_once(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         pipeline.fit(X, y)
     return [str(one.message) for one in caught if "pipeline learns" in str(one.message)]
@@ -330,7 +330,7 @@ def test_steps_that_learn_from_private_rows_are_warned_of():
         nested = make_pipeline(make_pipeline(columns), StandardScaler(), plain)
         (told,) = told_of(nested, X, y)
         assert "standardscaler (StandardScaler)" in told
-    with afresh(), warnings.catch_warnings():
+    with reset_once(), warnings.catch_warnings():
         warnings.simplefilter("error", PrivacyWarning)
         with pytest.raises(PrivacyWarning, match="pipeline learns"):
             make_pipeline(StandardScaler(), plain).fit(X[["age"]], y)

@@ -29,12 +29,12 @@ from privmax.learning.search_runs import (
     split_rows,
     take_rows,
 )
-from privmax.ledger.events import Price
+from privmax.ledger.events import Charge
 from privmax.mechanisms.exponential import Exponential
 from privmax.noise.coins import SYSTEM
 from privmax.repetition import RunCost, random_runs, repetition_cost
 from privmax.testing import SeededCoins
-from privmax.warnings import afresh
+from privmax.warnings import reset_once
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{PrivacyWarning.__module__}.PrivacyWarning")
 
@@ -110,7 +110,7 @@ def test_a_concentrated_learner_is_cheaper_and_its_scores_get_gaussian_noise():
 
 class _Cost:
     def __init__(self, privacy, rho):
-        self.privacy, self.rho, self.ranged = privacy, rho, False
+        self.privacy, self.rho, self.bounded_range = privacy, rho, False
 
 
 def test_what_learners_declare():
@@ -120,7 +120,7 @@ def test_what_learners_declare():
 
     class Declared(Threshold):
         def privacy_cost(self):
-            return Price(Privacy(2), ranged=True)
+            return Charge(Privacy(2), bounded_range=True)
 
     assert read_cost(Declared()) == RunCost(2, 0, "1/2")
     with pytest.raises(ParameterError, match="does not declare what a fit costs"):
@@ -343,7 +343,7 @@ def test_records_name_only_classes_of_known_packages():
 def test_a_warning_of_many_fits_does_not_tell_how_many_runs_there_were():
     learner = PrivateERM(Stumps(low=0, high=2000, cells=2), labels=[0, 1])
     made = PrivateSearch(learner, {"floor": [0, 1]}, epsilon=1, runs=30, law="poisson")
-    with afresh():
+    with reset_once():
         made.fit(X, Y)
         with pytest.warns(PrivacyWarning, match="fitted 2 times"):
             made.fit(X, Y)

@@ -18,7 +18,7 @@ from privmax.learning import Number, PrivateERM, PrivateGAM, PrivateSearch, Sche
 from privmax.learning.candidates import describe
 from privmax.learning.model_records import UnwritableError, read_model, write_model
 from privmax.learning.search_runs import count_right, read_cost
-from privmax.ledger.events import Price
+from privmax.ledger.events import Charge
 from privmax.mechanisms.exponential import Exponential
 from privmax.repetition import RunCost
 from privmax.testing import SeededCoins
@@ -57,12 +57,12 @@ class Seeded(Threshold):
 
 
 class Declared(Threshold):
-    def __init__(self, at=0.0, cost=1, ranged=False):
+    def __init__(self, at=0.0, cost=1, bounded_range=False):
         super().__init__(at)
-        self.cost, self.ranged = cost, ranged
+        self.cost, self.bounded_range = cost, bounded_range
 
     def privacy_cost(self):
-        return Price(Privacy(self.cost), ranged=self.ranged)
+        return Charge(Privacy(self.cost), bounded_range=self.bounded_range)
 
 
 def search(learner=None, params=None, **options):
@@ -124,10 +124,10 @@ def test_every_value_is_tried_before_anything_is_charged():
 
 
 def test_bounded_range_without_delta():
-    made = search(Declared(ranged=True), epsilon=None)
+    made = search(Declared(bounded_range=True), epsilon=None)
     assert made.privacy() == search(Declared(), epsilon=None).privacy()
     assert made._plan()[1].score_cost == RunCost(1)
-    assert read_cost(Declared(ranged=True)).rho is not None
+    assert read_cost(Declared(bounded_range=True)).rho is not None
 
 
 def test_of_equal_scores_the_first_run_wins_and_not_the_fastest(monkeypatch):

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import random
 import warnings
+from concurrent.futures import ThreadPoolExecutor
+from typing import ClassVar
 
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.feature_selection import SelectKBest, f_regression
-from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression
+from sklearn.linear_model import Lasso, LassoCV, LinearRegression, LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from privmax import Exponential, GapTest, Ledger, NestedMargin, Privacy, SetMargin
 from privmax.errors import DataError, ParameterError, PrivacyWarning
 from privmax.learning import MarginalSelector, PrivateERM, StableSelector, Stumps
 from privmax.learning.stable import describe_selector
 from privmax.testing import SeededCoins
-from privmax.warnings import afresh
+from privmax.warnings import reset_once
 
 BOUNDS = {"low": -1, "high": 1, "label_low": -2, "label_high": 2}
 
@@ -161,7 +164,7 @@ def test_a_label_does_not_change_the_type_of_others(other, rows):
     def votes(y):
         selector = stable(estimator=Curious(), size=1)
         read = selector._validate(rows[0][:40], y)
-        return selector._source(*read, selector._terms(6), SeededCoins(1))._votes
+        return selector._source(*read, selector._question(6), SeededCoins(1))._votes
 
     for kind in (list, lambda y: np.array(y, object)):
         before, after = votes(kind([0, 1] * 20)), votes(kind([0, 1] * 19 + [0, other]))
@@ -257,7 +260,7 @@ def given_warnings(run):
 @pytest.fixture
 def fresh():
     """A process in which nothing was said yet."""
-    with afresh():
+    with reset_once():
         yield
 
 
@@ -373,3 +376,70 @@ def test_a_ledger_pays_and_remembers(selector, strict, rows, tmp_path):
         assert ledger.spent.epsilon == 1
         assert ledger.neighbors == "add-remove"
     selector.set_params(ledger=None)
+
+
+# The same columns for the same block, whatever else the process does
+
+
+class Watching(Lasso):
+    """Notes with how many threads and jobs it runs."""
+
+    seen: ClassVar[list] = []
+
+    def __init__(self, alpha=1.0, n_jobs=None):
+        super().__init__(alpha=alpha)
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y):
+        threads = max(pool["num_threads"] for pool in threadpool_info())
+        self.seen.append((threads, self.n_jobs))
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 4, -1])
+def test_a_block_is_computed_by_one_thread(rows, n_jobs):
+    Watching.seen.clear()
+    with threadpool_limits(limits=3):
+        before = [pool["num_threads"] for pool in threadpool_info()]
+        stable(estimator=Watching(alpha=0.05, n_jobs=n_jobs), size=2).fit(*rows)
+        assert [pool["num_threads"] for pool in threadpool_info()] == before
+    assert set(Watching.seen) == {(1, 1)}
+
+
+SELECTORS = {
+    "lasso": (None, 2),
+    "Lasso": (Lasso(alpha=0.05), None),
+    "best": (SelectKBest(f_regression, k=2), None),
+    "forest": (RandomForestRegressor(n_estimators=5, max_depth=4, n_jobs=2), 2),
+    "scaled": (make_pipeline(StandardScaler(), LassoCV(alphas=[0.3, 0.1, 0.01], cv=2)), 3),
+}
+
+
+def moved(array, offset):
+    """The same numbers at another place in memory."""
+    room = np.empty(array.size + 16)
+    placed = room[offset : offset + array.size].reshape(array.shape)
+    placed[...] = array
+    return placed
+
+
+@pytest.mark.parametrize("name", SELECTORS)
+def test_a_vote_follows_from_its_block_alone(name):
+    """Nearly equal columns, of which the last bits decide: from any place in memory, after other
+    work, and beside threads that are busy.
+    """
+    estimator, size = SELECTORS[name]
+    random = np.random.default_rng(5)
+    base = random.normal(size=(137, 1))
+    X = base + 1e-15 * random.normal(size=(137, 9))
+    y = base[:, 0] + random.normal(size=137)
+    selector = stable(estimator=estimator, size=size)
+    votes = set()
+    with ThreadPoolExecutor(2) as busy, threadpool_limits(limits=1):
+        work = [busy.submit(lambda: np.ones((300, 300)) @ np.ones((300, 300))) for _ in range(40)]
+        for offset in range(8):
+            selector._vote()(X[:50] * offset, y[:50])
+            votes.add(selector._vote()(moved(X, offset), moved(y, 7 - offset)))
+        for one in work:
+            one.result()
+    assert len(votes) == 1

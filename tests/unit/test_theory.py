@@ -5,8 +5,10 @@ against an exact law.
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from flint import arb
 
@@ -48,17 +50,34 @@ def within(law, lowest):
         ([7, 7], 1, "1e-9", False),
         ([10**30, 10**30 - 1], 1, "0.5", True),  # exact where floats are not
         ([10**30, 10**30 - 1], 1, 1, False),
+        ([0.9, 0.8, 0.1], 2, 0.7, True),  # shares, as in the paper
+        ([0.9, 0.8, 0.1], 1, "0.05", True),
+        ([0.3, 0.2, 0.2], 1, "0.1", False),  # decimals: as floats, 0.3 - 0.1 is below 0.2
+        ([Fraction(1, 3), Decimal("0.2")], 1, "0.13", True),
+        ([np.float32(0.3), np.int64(0)], 1, "0.3", False),
     ],
 )
 def test_the_margin_condition(scores, near, margin, holds):
     assert theory.has_margin(scores, near=near, margin=margin) is holds
 
 
-@pytest.mark.parametrize("score", [0.5, "7", None, True])
+@pytest.mark.parametrize("score", [float("nan"), float("inf"), "seven", None, True, 1j])
 def test_a_bad_score_is_not_quoted(score):
     with pytest.raises(DataError) as caught:
         theory.has_margin([9, score], near=1, margin=1)
-    assert str(caught.value) == "Every score must be an integer."
+    assert str(caught.value) == "Every score must be a finite number."
+    assert caught.value.__context__ is None
+
+
+def test_a_text_is_not_a_list_of_scores():
+    with pytest.raises(DataError, match="finite number"):
+        theory.has_margin("95", near=1, margin=0.5)
+
+
+@pytest.mark.parametrize("huge", [{"n": 10**400}, {"epsilon": 10**400}])
+def test_learning_is_not_limited_where_there_is_enough_of_anything(huge):
+    given = {"epsilon": 1, "n": 10, "targets": 2**64} | huge
+    assert theory.learning_limit(**given) == 1
 
 
 @pytest.mark.parametrize("epsilon", ["0.1", 1, 3])

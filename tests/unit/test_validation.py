@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -115,3 +116,60 @@ def test_rows_are_used_once(training, validation, match):
             stability=STABILITY,
             epsilon=1,
         )
+
+
+# The example of docs/howto/tuning.md: what it promises is computed, and true
+
+
+@pytest.fixture(scope="module")
+def example():
+    page = Path(__file__).parents[2] / "docs" / "howto" / "tuning.md"
+    shown = page.read_text("utf-8").split("## Stable training")[1]
+    found: dict = {}
+    exec(shown.split("```python\n")[1].split("```")[0], found)
+    return found
+
+
+def gradient(weights, C, X, y):
+    """Of ½‖w‖² + C Σ ln(1 + exp(−margin)), which is 1-strongly convex: the optimum is no further
+    away than this is long.
+    """
+    signs = 2 * y - 1
+    return weights - C * X.T @ (signs / (1 + np.exp(signs * (X @ weights))))
+
+
+def hard_rows(example):
+    """The rows of the page, and ones on which the first step goes as far as it can."""
+    rows = example["rows"]
+    same = np.tile([1.0, 0.0], (rows, 1))
+    return [example["training"], (same, np.ones(rows, int)), (same, np.arange(rows) % 2)]
+
+
+def test_the_learner_of_the_page_is_as_near_to_the_optimum_as_it_says(example):
+    for C in example["settings"]:
+        short = example["shortfall"](C)
+        for X, y in hard_rows(example):
+            weights = example["learner"](C)(X, y)
+            assert np.linalg.norm(gradient(weights, C, X, y)) <= short + 1e-12
+
+
+def test_the_promise_of_the_page_holds_for_other_rows(example):
+    X, y = example["training"]
+    most = example["stability"].training
+    for C in example["settings"]:
+        before = example["learner"](C)(X, y)
+        for row, label in ([1.0, 0.0], 0), ([-1.0, 0.0], 1), ([0.0, 1.0], 1):
+            changed = X.copy(), y.copy()
+            changed[0][7], changed[1][7] = row, label
+            after = example["learner"](C)(*changed)
+            assert 0 < np.linalg.norm(after - before) <= most
+
+
+def test_the_promise_counts_the_shortfall_and_a_tolerance_would_not_keep_it(example):
+    C = max(example["settings"])
+    assert float(example["stability"].training) >= 2 * C + 2 * example["shortfall"](C)
+    X, y = example["training"]
+    usual = LogisticRegression(C=C, fit_intercept=False).fit(X, y).coef_[0]
+    short = np.linalg.norm(usual - example["learner"](C)(X, y))
+    assert short > C / 2
+    assert short > 1e6 * example["shortfall"](C)

@@ -12,13 +12,14 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from by_name import by_name
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import privmax
-from privmax import Ledger, Privacy, PrivacyWarning, select
+from privmax import Ledger, Privacy, PrivacyWarning, Request, select
 from privmax.itemsets import top_itemsets
 from privmax.learning import PrivateERM, Stumps, select_model
-from privmax.warnings import afresh
+from privmax.warnings import reset_once
 
 LOG = pd.DataFrame({"query": ["tent"] * 900 + ["mug"], "person": range(901)})
 LONG = pd.DataFrame(
@@ -33,7 +34,7 @@ PRICE = {"epsilon": 1, "delta": "1e-6"}
 
 @pytest.fixture(autouse=True)
 def as_in_a_new_process():
-    with afresh():
+    with reset_once():
         yield
 
 
@@ -98,13 +99,15 @@ def test_rows_that_count_as_individuals():
 )
 def test_who_says_what_is_hidden_is_not_told(options):
     data = LOG.drop_duplicates("query") if "score" in options else LOG
-    assert given(lambda: select(data, item="query", **PRICE, **options)) == []
+    assert given(lambda: by_name(select, data, item="query", **PRICE, **options)) == []
 
 
 def test_what_a_basket_protects():
     columns = {"basket": "receipt", "item": "article"}
     assert given(lambda: top_itemsets(LONG, **columns, user="member", **PRICE)) == []
-    assert given(lambda: top_itemsets(LONG, **columns, unit="basket", **PRICE)) == []
+    assert (
+        given(lambda: top_itemsets(LONG, **columns, **PRICE, ledger=Request(unit="basket"))) == []
+    )
     (told,) = given(lambda: top_itemsets(LONG, **columns, **PRICE))
     assert told.startswith("Each basket counts as one individual.")
     assert given(lambda: top_itemsets(LONG, **columns, **PRICE)) == []

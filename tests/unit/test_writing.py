@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 
 import pytest
 
@@ -61,3 +62,41 @@ def test_two_outputs_do_not_share_a_file(tmp_path):
     place = str(tmp_path / "out.html")
     with pytest.raises(ParameterError, match="it is the same file as --save"):
         check_apart({"save": place, "report": place}, {})
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o400])
+def test_a_file_that_is_replaced_keeps_its_mode(tmp_path, mode):
+    file = tmp_path / "a.txt"
+    file.touch()
+    file.chmod(mode)
+    before = file.stat()
+    write("new", file, "output")
+    after = file.stat()
+    assert file.read_text(encoding="utf-8") == "new"
+    assert (stat.S_IMODE(after.st_mode), after.st_uid) == (mode, before.st_uid)
+    assert after.st_ino != before.st_ino
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
+def test_what_replaces_a_file_is_never_open_to_more_people_than_it_was(tmp_path, monkeypatch):
+    file = tmp_path / "a.txt"
+    file.touch(mode=0o600)
+    seen = []
+    sync = os.fsync
+
+    def looking(number):
+        seen.extend(stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir())
+        sync(number)
+
+    monkeypatch.setattr(os, "fsync", looking)
+    write("new", file, "output")
+    assert seen == [0o600, 0o600]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
+def test_a_new_file_has_the_mode_that_the_system_gives(tmp_path):
+    (tmp_path / "touched").touch()
+    write("new", tmp_path / "written", "output")
+    modes = {path.stat().st_mode for path in tmp_path.iterdir()}
+    assert len(modes) == 1

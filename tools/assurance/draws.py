@@ -16,7 +16,7 @@ import numpy as np
 from privmax.auditing import Laws, Scores
 from privmax.choice import draw_outcomes
 from privmax.mechanisms.contract import Mechanism, Outcome
-from privmax.mechanisms.registry import build
+from privmax.mechanisms.registry import MECHANISMS, build
 from privmax.noise.coins import Coins
 from privmax.profile import Profile
 from privmax.testing import OutOfCoinsError, ScriptedCoins, SeededCoins
@@ -59,7 +59,7 @@ ONE = {"epsilon": "1", "delta": "0.05"}
 HALF = {"epsilon": "0.5", "delta": "0.05"}
 THREE = {"epsilon": "3", "delta": "0.05", "k": 3}
 PAPER = {"epsilon": "40", "delta": "0.5", "cap": 3}
-CASES = (
+_CHOSEN = (
     Case("exponential", SOME, {"epsilon": "1"}, "closed"),
     Case("exponential", SOME, {"epsilon": "3", "k": 3}, "closed"),
     Case("permute-and-flip", SOME, {"epsilon": "1"}, "closed"),
@@ -81,6 +81,15 @@ CASES = (
     Case("gap-test", (9, 8, 8, 3, 1), {**HALF, "k": 3}),
     Case("choosing", (12, 11, 9, 1), {**ONE, "growth": 2}),
 )
+CASES = (
+    *_CHOSEN,
+    *(
+        Case(name, SOME, entry.example_options(), "closed" if entry.needs_closed else "open")
+        for name, entry in MECHANISMS.items()
+        if name not in {case.name for case in _CHOSEN}
+    ),
+)
+"""Those chosen here, and the example of every mechanism for which none was."""
 
 
 # Draws

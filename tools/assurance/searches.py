@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from assurance.settings import Setting
 from privmax.auditing import Scores, compare, neighbors_of, tightness
 from privmax.noise.samplers import uniform_below
-from privmax.privacy import ADD_REMOVE, swing
+from privmax.privacy import ADD_REMOVE, drift
 from privmax.testing import SeededCoins
 
 STARTS = 6
@@ -138,7 +138,7 @@ class Search:
     def _far(self) -> int:
         """A lead that is about clear."""
         privacy = self._privacy
-        unit = swing(self._setting.mechanism.neighbors) * self._setting.sensitivity
+        unit = drift(self._setting.mechanism.neighbors) * self._setting.sensitivity
         nats = 3 + (-math.log(privacy.delta) if privacy.delta else 0)
         return min(400, math.ceil(unit * nats / float(privacy.epsilon)))
 

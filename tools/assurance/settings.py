@@ -45,6 +45,7 @@ PAPER: Mapping[str, Sequence[Any]] = {
 OWN: Mapping[str, Mapping[str, Sequence[Any]]] = {
     "exponential": {"delta": (0, "0.01")},
     "permute-and-flip": {"delta": (0, "0.01")},
+    "joint-exponential": {"k": EVERYWHERE["k"]},
     "set-margin": {"delta": (0, *DELTAS)},
     "large-margin": PAPER,
     "large-margin-truncated": PAPER,
@@ -139,12 +140,13 @@ def forced(mechanism: Mechanism, width: int) -> Mechanism:
 def settings(name: str) -> list[Setting]:
     """Every setting of a mechanism, most of them more than a search has time for."""
     entry = MECHANISMS[name]
-    own = {**EVERYWHERE, **OWN.get(name, {})}
+    needed = {option: (value,) for option, value in entry.requires.items()}
+    own = {**EVERYWHERE, **needed, **OWN.get(name, {})}
     options = [option for option in entry.parameters if option in own]
     found: list[Setting] = []
     for values in product(*(own[option] for option in options)):
         given = dict(zip(options, values, strict=True))
-        if entry.pure and given.get("delta") and given["k"] == 1:
+        if entry.pure and given.get("delta") and given.get("k", 1) == 1:
             continue  # a single draw has none
         mechanism = entry.load()(**given)
         found += _meetings(name, mechanism)
@@ -153,8 +155,7 @@ def settings(name: str) -> list[Setting]:
 
 def _meetings(name: str, mechanism: Mechanism) -> Iterator[Setting]:
     """The data that a mechanism is to meet."""
-    entry = MECHANISMS[name]
-    is_closed = (entry.pure and not entry.abstains) or not mechanism.privacy().delta
+    is_closed = MECHANISMS[name].needs_closed or not mechanism.privacy().delta
     universes = ("closed",) if is_closed else ("closed", "open")
     widths = (None,) if name in READS_ALL else NARROW
     for universe, sensitivity, width in product(universes, (1, 2), widths):

@@ -25,12 +25,13 @@ def count_csv(data: bytes) -> None:
     """`select` counts rows of CSV or JSON Lines in DuckDB."""
     draw = Draw(data)
     kind = draw.pick(["csv", "tsv", "jsonl", "csv.gz"])
-    options = draw.pick(
+    options: dict[str, Any] = draw.pick(
         [{"user": "u"}, {}, {"user": "u", "weight": "w", "bound": 3}, {"where": "u != 'x'"}]
     )
     item = draw.pick(["i", "i", ["i", "u"], "no", ""])
     file = write(f"rows.{kind}", draw.rest())
-    privmax.select(file, item=item, coins=SeededCoins(1), **options, **TERMS)
+    columns = privmax.Columns(item, **options)
+    privmax.select(file, columns=columns, coins=SeededCoins(1), **TERMS)
 
 
 @cache
@@ -68,7 +69,7 @@ def count_damaged(data: bytes) -> None:
     item = draw.pick(["i", "d", "u"])
     options: dict[str, Any] = {"user": "u", "item": item, "coins": SeededCoins(1), **TERMS}
     if kind == 2:
-        privmax.select(write("rows.sqlite", bytes(held)), table="t", **options)
+        privmax.select(privmax.Database(write("rows.sqlite", bytes(held)), "t"), **options)
     elif kind == 0:
         privmax.select(write("rows.parquet", bytes(held)), **options)
     else:

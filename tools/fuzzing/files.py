@@ -14,7 +14,8 @@ from privmax.cli.inputs import Input
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.reading.fimi import read_fimi
 from privmax.itemsets.reading.forms import read_baskets
-from privmax.learning.schema import Category, Number, Schema
+from privmax.learning.kinds import Category, Number
+from privmax.learning.schema import Schema
 from privmax.sources.conditions import Condition
 from privmax.sources.files import ScoreFile
 from privmax.sources.scale import Scale

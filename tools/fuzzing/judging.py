@@ -77,7 +77,7 @@ def judge(target: Target, data: bytes) -> Finding | None:
         error = other
     if error is not None:
         told = _told(error)
-        return Finding(target.name, type(error).__name__, place_of(error), told, data)
+        return Finding(target.name, type(error).__name__, source_location(error), told, data)
     taken = time.process_time() - began
     if taken > target.seconds:
         return Finding(target.name, "time", target.entry, f"{taken:.0f} s", data)
@@ -100,7 +100,7 @@ def _told(error: BaseException) -> str:
         return "its text cannot be made"
 
 
-def place_of(error: BaseException) -> str:
+def source_location(error: BaseException) -> str:
     """The innermost function of privmax that an error passed, else the innermost of all."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if "/privmax/" in frame.filename]

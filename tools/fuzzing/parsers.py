@@ -16,7 +16,7 @@ from fuzzing.judging import PARSER, Target, WrongError
 from privmax.cli.inputs import read_names, read_universe
 from privmax.cli.messages import describe_error
 from privmax.cli.passwords import hide_password, without_passwords, without_urls
-from privmax.display import in_words, to_json
+from privmax.display import format_label, to_json
 from privmax.encoding import decode, encode, recordable
 from privmax.errors import PrivmaxError
 from privmax.labels import by_name, is_unknown, label_by_value, plain_label, read_label
@@ -92,7 +92,7 @@ def parse_label(data: bytes) -> None:
     written = json.loads(json.dumps(encode(label)))
     if recordable([label]) and decode(written) != label:
         raise WrongError("a label is not what is recorded of it")
-    in_words(label)
+    format_label(label)
     to_json([encode(label)])
     sorted([label, "text", 1, ("a", 2)], key=by_name)
 
@@ -111,7 +111,7 @@ def parse_universe(data: bytes) -> None:
 def parse_names(data: bytes) -> None:
     """--labels of itemsets: names to print, in JSON."""
     for name in read_names(write("names.json", data)).values():
-        in_words(name)
+        format_label(name)
 
 
 def parse_rule(data: bytes) -> None:

@@ -17,14 +17,15 @@ import numpy as np
 
 import privmax
 from fuzzing.drawing import Draw, as_text, write
-from fuzzing.judging import READER, Target, WrongError, place_of
+from fuzzing.judging import READER, Target, WrongError, source_location
 from privmax.errors import PrivmaxError
-from privmax.explore.ask_page import Asked
+from privmax.explore.ask_page import read_question
 from privmax.explore.datasets import read_datasets
+from privmax.explore.keys_plan_page import KeysQuestion
 from privmax.explore.plan_page import Question
 from privmax.itemsets import top_itemsets
 from privmax.learning import PrivateERM, Stumps
-from privmax.ledger import Ledger, Price
+from privmax.ledger import Charge, Ledger
 from privmax.ledger.checks import TRIGGERS
 from privmax.ledger.events import Row, seal
 from privmax.ledger.rows import COLUMNS
@@ -92,10 +93,21 @@ def _score(draw: Draw) -> Any:
     return draw.value() if draw.byte() % 8 == 0 else draw.whole(1 + draw.byte() % 3)
 
 
+def _group(terms: dict[str, Any]) -> dict[str, Any]:
+    """Options by name as the values that hold them."""
+    names = ("sensitivity", "resolution", "neighbors", "growth")
+    moves = {name: terms.pop(name) for name in names if name in terms}
+    if moves:
+        terms["scores"] = privmax.Scores(**moves)
+    if "unit" in terms:
+        terms["ledger"] = privmax.Request(unit=terms.pop("unit"))
+    return terms
+
+
 def release_scores(data: bytes) -> None:
     """`select` on data in memory, with any options."""
     draw = Draw(data)
-    terms = _terms(draw)
+    terms = _group(_terms(draw))
     release = privmax.select(_scores(draw), coins=SeededCoins(1), **terms)
     _show(release)
 
@@ -103,8 +115,8 @@ def release_scores(data: bytes) -> None:
 def tell_law(data: bytes) -> None:
     """`law` on data in memory: probabilities that add up to 1."""
     draw = Draw(data)
-    terms = _terms(draw)
-    for name in ("k", "ranked", "counts", "unit"):
+    terms = _group(_terms(draw))
+    for name in ("k", "ranked", "counts", "ledger"):
         terms.pop(name, None)
     terms.setdefault("mechanism", draw.pick(list(MECHANISMS)))
     law = privmax.law(_scores(draw), **terms)
@@ -156,7 +168,7 @@ def learn_rule(data: bytes) -> None:
             model.predict(rows)
         except (ValueError, TypeError) as error:
             # what scikit-learn asks of every estimator that is given rows which are no numbers
-            if isinstance(error, PrivmaxError) or place_of(error) not in _OF_SKLEARN:
+            if isinstance(error, PrivmaxError) or source_location(error) not in _OF_SKLEARN:
                 raise
 
 
@@ -174,6 +186,8 @@ def _show(release: Any) -> None:
 # Ledgers
 
 BUDGET = Privacy(3, "1e-5")
+PRICE = Charge(Privacy("0.1"), unit="user")
+"""Of the same unit as `select`: a ledger holds one."""
 
 
 @cache
@@ -183,7 +197,7 @@ def _ledger() -> bytes:
     path.unlink()
     with Ledger.create(path, budget=BUDGET, who="me") as ledger:
         ledger.open_account("team", Privacy(1))
-        ledger.charge(Price(Privacy("0.1")), {"mechanism": "x"}, request="first").record([1])
+        ledger.charge(PRICE, {"mechanism": "x"}, request="first").record([1])
         scores = {"tea": 900, "ale": 3}
         privmax.select(scores, epsilon="0.5", delta="1e-6", ledger=ledger.request("second"))
     found = path.read_bytes()
@@ -212,11 +226,12 @@ def _ask(ledger: Ledger) -> None:
     for use in (
         lambda: [str(fault) for fault in ledger.verify()],
         lambda: list(ledger.history()),
+        ledger.standing,
         lambda: (ledger.budget, ledger.spent, ledger.remaining, ledger.accounts()),
         lambda: ledger.left("team"),
         lambda: privmax.select(scores, ledger=ledger.request("second"), **terms),
-        lambda: ledger.charge(Price(Privacy("0.1")), {"mechanism": "x"}, request="first"),
-        lambda: ledger.charge(Price(Privacy("0.1")), {"mechanism": "x"}, account="team"),
+        lambda: ledger.charge(PRICE, {"mechanism": "x"}, request="first"),
+        lambda: ledger.charge(PRICE, {"mechanism": "x"}, account="team"),
         lambda: _report(ledger),
         ledger._repr_html_,
     ):
@@ -322,9 +337,17 @@ def _json(draw: Draw) -> Any:
 
 # Pages of `privmax explore`
 
-_FIELDS = ("dataset", "items", "where", "k", "ranked", "epsilon", "delta", "universe", "counts")
-_PLANNED = ("epsilon", "delta", "k", "ranked", "universe", "near", "neighbors", "growth", "success")
-_GIVEN = ["1", "1e-6", "10^6", "open", "yes", "drink", "tea", "drink = 'x'", "0", "", "-1", "1/3"]
+_FIELDS = (
+    "dataset", "items", "where", "k", "ranked", "epsilon", "delta", "universe", "counts", "kind",
+    "per_user", "other",
+)  # fmt: skip
+_PLANNED = (
+    "epsilon", "delta", "k", "ranked", "universe", "near", "neighbors", "growth", "success",
+    "per_user",
+)  # fmt: skip
+_GIVEN = [
+    "1", "1e-6", "10^6", "open", "yes", "drink", "tea", "drink = 'x'", "0", "", "-1", "1/3", "keys",
+]  # fmt: skip
 
 
 def read_form(data: bytes) -> None:
@@ -333,12 +356,12 @@ def read_form(data: bytes) -> None:
     given = {name: [_field(draw)] for name in _FIELDS if draw.byte() % 4}
     planned = {name: _field(draw) for name in _PLANNED if draw.byte() % 4}
     with suppress(PrivmaxError):
-        question = Question.of(planned)
+        question = draw.pick((Question, KeysQuestion)).of(planned)
         question.address()
         question.options()
-        _ = question.lead
+        _ = question.lead if type(question) is Question else None
         question.changes()
-    asked = Asked.of(given)
+    asked = read_question(given)
     asked.words()
     asked.canonical()
     asked.pairs("r")

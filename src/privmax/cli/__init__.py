@@ -1,5 +1,6 @@
-"""The command line: parse, call, print. Commands are loaded when they are asked for: help and
-completion are quick.
+"""The command line: parse, call, print.
+
+Commands are loaded when they are asked for, so that help and completion are quick.
 """
 
 from privmax.cli.group import COMMANDS, main

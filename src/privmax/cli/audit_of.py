@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from privmax.cli.exits import Exit
 from privmax.cli.output import busy
-from privmax.display import spell_out
+from privmax.display import escape_text
 from privmax.errors import ParameterError, PrivmaxError
 from privmax.numbers import plain
 
@@ -44,12 +45,12 @@ def audit_named(
     """
     from privmax.testers import audit_subject
 
-    found = [subject for name in names for subject in _subjects(name, pairs, claim)]
-    chosen = [subject for subject in found if not only or only.lower() in subject.name.lower()]
+    subjects = [subject for name in names for subject in _subjects(name, pairs, claim)]
+    chosen = [subject for subject in subjects if not only or only.lower() in subject.name.lower()]
     if not chosen:
         raise ParameterError("only", only, "no subject has this in its name")
     for place, subject in enumerate(chosen, 1):
-        with busy(spell_out(f"{subject.package} {subject.name} ({place} of {len(chosen)})")):
+        with busy(escape_text(f"{subject.package} {subject.name} ({place} of {len(chosen)})")):
             try:
                 verdict = audit_subject(subject, samples=samples, confidence=confidence)
             except PrivmaxError:
@@ -68,15 +69,15 @@ def _subjects(name: str, pairs: str | None, claim: dict[str, str | None]) -> lis
     from privmax.testers.claims import Claim
     from privmax.testers.subjects import Subject, load_function, subjects_of
 
-    given = {key: value for key, value in claim.items() if value is not None}
+    stated = {key: value for key, value in claim.items() if value is not None}
     if ":" in name:
         if pairs is None:
             raise ParameterError(
                 "pairs", pairs, "a function is run on pairs of data sets",
                 "Write them to a file of JSON, [[left, right], …].",
             )  # fmt: skip
-        return [Subject("", name, Claim.of(**given), _read_pairs(pairs), load_function(name))]
-    for key, value in (*given.items(), ("pairs", pairs)):
+        return [Subject("", name, Claim.of(**stated), _read_pairs(pairs), load_function(name))]
+    for key, value in (*stated.items(), ("pairs", pairs)):
         if value is not None and (key, value) != ("delta", "0"):
             raise ParameterError(
                 key, value, f"the claims and pairs of {name} are its own",
@@ -89,10 +90,10 @@ def _read_pairs(file: str) -> list[tuple[Any, Any]]:
     try:
         with open(file, encoding="utf-8") as opened:
             text = opened.read(LARGEST_FILE + 1)
-        found = json.loads(text) if len(text) <= LARGEST_FILE else None
-        if not isinstance(found, list) or not all(isinstance(pair, list) for pair in found):
+        pairs = json.loads(text) if len(text) <= LARGEST_FILE else None
+        if not isinstance(pairs, list) or not all(isinstance(pair, list) for pair in pairs):
             raise TypeError
-        return [(left, right) for left, right in found]
+        return [(left, right) for left, right in pairs]
     except (OSError, ValueError, TypeError, RecursionError):
         raise ParameterError(
             "pairs", file, "it is not a file of JSON that holds a list of pairs",
@@ -101,7 +102,7 @@ def _read_pairs(file: str) -> list[tuple[Any, Any]]:
 
 
 def describe_verdicts(verdicts: Sequence[Verdict], confidence: str) -> str:
-    """What was found, for people: a line each, and what broke."""
+    """Return what was found, for people: a line each, and what broke."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -111,41 +112,41 @@ def describe_verdicts(verdicts: Sequence[Verdict], confidence: str) -> str:
     for name in ("package", "subject", "claim", "needs at least", "runs", "verdict"):
         table.add_column(name, justify="right" if name == "runs" else "left")
     for verdict in verdicts:
-        table.add_row(*(Text(spell_out(cell)) for cell in _row(verdict)))
+        table.add_row(*(Text(escape_text(cell)) for cell in _row(verdict)))
     console = Console(highlight=False, width=200)
     with console.capture() as captured:
         console.print(table)
     lines = [line.rstrip() for line in captured.get().splitlines()]
     for verdict in verdicts:
         if verdict.broken:
-            lines += ["", *map(spell_out, _counterexample(verdict))]
+            lines += ["", *map(escape_text, _counterexample(verdict))]
     count = sum(verdict.broken for verdict in verdicts)
-    told = f"{count} of {len(verdicts)} claims broken" if count else "No claim was broken"
+    summary = f"{count} of {len(verdicts)} claims broken" if count else "No claim was broken"
     return "\n".join(
-        [*lines, "", f"{told}. Confidence of each sampled verdict: {confidence}.",
+        [*lines, "", f"{summary}. Confidence of each sampled verdict: {confidence}.",
          "No violation found is not a proof."]
     )  # fmt: skip
 
 
 def _row(verdict: Verdict) -> list[str]:
-    subject, found, listed = verdict.subject, verdict.finding, verdict.enumeration
-    if listed is not None and (listed.broken or found is None):
+    subject, finding, listed = verdict.subject, verdict.finding, verdict.enumeration
+    if listed is not None and (listed.broken or finding is None):
         needs, runs = f"delta {float(listed.least):.3g}, exactly enumerated", ""
     else:
-        assert found is not None
+        assert finding is not None
         name = "epsilon" if subject.claim.rho is None else "rho"
-        needs, runs = f"{name} {found.least:.3g}", f"{found.samples:,}"
-    told = "BROKEN" if verdict.broken else "not broken"
-    return [subject.package, subject.name, repr(subject.claim), needs, runs, told]
+        needs, runs = f"{name} {finding.least:.3g}", f"{finding.samples:,}"
+    outcome = "BROKEN" if verdict.broken else "not broken"
+    return [subject.package, subject.name, repr(subject.claim), needs, runs, outcome]
 
 
 def _counterexample(verdict: Verdict) -> Iterator[str]:
-    found = verdict.finding
+    finding = verdict.finding
     yield f"{verdict.subject.name}: the claim is {verdict.subject.claim!r}"
-    if found is not None and found.broken and found.pair is not None:
-        yield f"  on {found.pair[0]}, at least {found.chances[0]:.4g}"
-        yield f"  on {found.pair[1]}, at most {found.chances[1]:.4g}"
-        yield f"  of the event: {found.event}"
+    if finding is not None and finding.broken and finding.pair is not None:
+        yield f"  on {finding.pair[0]}, at least {finding.chances[0]:.4g}"
+        yield f"  on {finding.pair[1]}, at most {finding.chances[1]:.4g}"
+        yield f"  of the event: {finding.event}"
     elif verdict.pair is not None:
         yield f"  on {verdict.pair[0]}"
         yield f"  and {verdict.pair[1]}"
@@ -154,20 +155,22 @@ def _counterexample(verdict: Verdict) -> Iterator[str]:
 
 
 def dump_verdicts(verdicts: Sequence[Verdict], confidence: str) -> str:
-    """What was found, as JSON."""
-    told = {
+    """Return what was found, as JSON."""
+    fields = {
         "confidence": confidence,
         "broken": sum(verdict.broken for verdict in verdicts),
         "subjects": [_fields(verdict) for verdict in verdicts],
     }
-    return json.dumps(told, default=str)
+    return json.dumps(fields, default=str)
 
 
 def _fields(verdict: Verdict) -> dict[str, Any]:
     from privmax.testers.subjects import package_version
 
-    subject, found, listed = verdict.subject, verdict.finding, verdict.enumeration
-    pair = found.pair if found is not None and (found.broken or listed is None) else verdict.pair
+    subject, finding, listed = verdict.subject, verdict.finding, verdict.enumeration
+    pair = (
+        finding.pair if finding is not None and (finding.broken or listed is None) else verdict.pair
+    )
     return {
         "package": subject.package,
         "version": package_version(subject.package) if subject.package else "",
@@ -179,14 +182,14 @@ def _fields(verdict: Verdict) -> dict[str, Any]:
         if listed is None
         else {"least": float(listed.least), "most": float(listed.most)},
         "sampled": None
-        if found is None
+        if finding is None
         else {
-            "samples": found.samples,
-            "needs": found.least if found.least < 1e308 else None,
-            "excess": found.excess,
-            "tester": found.tester,
-            "event": found.event,
-            "chances": list(found.chances),
+            "samples": finding.samples,
+            "needs": finding.least if finding.least < 1e308 else None,
+            "excess": finding.excess,
+            "tester": finding.tester,
+            "event": finding.event,
+            "chances": list(finding.chances),
         },
         "source": subject.source,
     }
@@ -206,4 +209,4 @@ def report_verdicts(
     """Print what was found, and exit with 1 if a claim was broken."""
     show = dump_verdicts if as_json else describe_verdicts
     click.echo(show(verdicts, confidence))
-    context.exit(1 if any(verdict.broken for verdict in verdicts) else 0)
+    context.exit(Exit.BROKEN if any(verdict.broken for verdict in verdicts) else Exit.DONE)

@@ -1,5 +1,6 @@
-"""Shell completion: click's own, and with it names of shipped data sets, and of files wherever
-nothing else fits.
+"""Shell completion of options, included data sets and files.
+
+It is click's own, and completes names of files wherever nothing else fits.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from privmax.cli.passwords import SAMPLE
 def sources(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem[Any]]:
-    """What FILE may be. The file comes first: bash forgets what stands before one, and then shows
-    data sets alone.
+    """Return what FILE may be, the file first.
+
+    Bash forgets what is before a file, and then shows data sets alone.
     """
     begun = bool(incomplete) and (SAMPLE.startswith(incomplete) or incomplete.startswith(SAMPLE))
     names = [CompletionItem(f"{SAMPLE}{name}", help=about) for name, about in samples.NAMES.items()]
@@ -33,13 +35,13 @@ def sources(
 
 
 class _OrFiles(ShellComplete):
-    """Where there is nothing to choose from, a file may be meant: --ledger, --plot, …"""
+    """Completion that offers files where there is nothing to choose from, as after --ledger."""
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[Any]]:
-        found = super().get_completions(args, incomplete)
+        items = super().get_completions(args, incomplete)
         return (
-            found
-            if found or incomplete.startswith("-")
+            items
+            if items or incomplete.startswith("-")
             else [CompletionItem(incomplete, type="file")]
         )
 
@@ -56,14 +58,14 @@ class _Bash(_OrFiles, BashComplete):
         return words, last
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[Any]]:
-        found = super().get_completions(args, incomplete)
+        items = super().get_completions(args, incomplete)
         if incomplete.startswith(SAMPLE):
             return [
                 CompletionItem(item.value.removeprefix(SAMPLE))
-                for item in found
+                for item in items
                 if item.type == "plain"
             ]
-        return found
+        return items
 
 
 class _Zsh(_OrFiles, ZshComplete):

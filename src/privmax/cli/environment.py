@@ -15,7 +15,7 @@ from click.core import ParameterSource
 
 from privmax.cli.group import Refused
 from privmax.cli.passwords import hide_password
-from privmax.display import in_words
+from privmax.display import format_label
 
 LEDGER = "PRIVMAX_LEDGER"
 LEDGER_NAME = "PRIVMAX_LEDGER_NAME"
@@ -35,8 +35,8 @@ def check_ledger(where: str | None, name: str | None) -> None:
         )
     if name_from and not place_from:
         raise Refused(
-            f"{LEDGER_NAME}={in_words(name)} is set, and --ledger was typed: which ledger there is "
-            "meant? Give --ledger-name too; the usual one is default."
+            f"{LEDGER_NAME}={format_label(name)} is set, and --ledger was typed: which ledger "
+            "there is meant? Give --ledger-name too; the usual one is default."
         )
     if place_from and where is not None:
         tell_ledger(where, name or "default")
@@ -46,12 +46,12 @@ def tell_ledger(where: str, name: str | None = None) -> None:
     """Tell on standard error which ledger the environment names; None: all in that place."""
     shown = hide_password(where)
     place = shown if "://" in shown else os.path.abspath(shown)
-    which = "Ledgers" if name is None else f"Ledger {in_words(name)}"
-    click.echo(f"{which} in {in_words(place)}, from {LEDGER}.", err=True)
+    which = "Ledgers" if name is None else f"Ledger {format_label(name)}"
+    click.echo(f"{which} in {format_label(place)}, from {LEDGER}.", err=True)
 
 
 def is_from_environment(parameter: str) -> bool:
-    """Whether a parameter of the command that runs was read from the environment."""
+    """Return whether a parameter of the command that runs was read from the environment."""
     context = click.get_current_context(silent=True)
     return (
         context is not None

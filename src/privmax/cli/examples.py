@@ -1,5 +1,6 @@
-"""Rows with a label, for `privmax learn`: numbers, or cells of a schema. No message quotes what a
-file holds.
+"""Rows with a label, for `privmax learn`: numbers, or cells of a schema.
+
+No message quotes what a file holds.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from privmax.cli.inputs import Input
-from privmax.errors import DataError, ParameterError, column_error
+from privmax.errors import DataError, ParameterError
 from privmax.sources.conditions import Condition
-from privmax.sources.files import FIRST_LINE, Place, Rows, is_json, is_stream, open_records
-from privmax.sources.places import CSV, PARQUET, Files
+from privmax.sources.dialect import dialect_of
+from privmax.sources.files import Place, is_json, is_stream, open_records
+from privmax.sources.places import Files
+from privmax.sources.separated import Rows, no_column, place_in, refuse_repetition
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,9 +28,6 @@ if TYPE_CHECKING:
     from privmax.learning.schema import Schema
 
 Label = int | float | str
-
-_TABLES = (*PARQUET, *(one for one in CSV if one != ".csv"))
-"""Endings of files that DuckDB reads, as it does folders."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,7 +48,7 @@ class Examples:
 
 
 def read_examples(
-    given: Input,
+    source: Input,
     features: Sequence[str] | Schema | None,
     label: str | None,
     labels: Sequence[Label],
@@ -60,31 +60,32 @@ def read_examples(
     label      column of the labels; None: there is none to read
     labels     all there can be, of one type
     """
-    where = None if given.where is None else Condition.of(given.where)
-    with ExitStack() as held:
-        data = given.open(held)
+    where = None if source.where is None else Condition.of(source.where)
+    with ExitStack() as stack:
+        data = source.open(stack)
         if _is_table(data):
-            return _of_table(data, where, (features, label, labels), held)
+            return _of_table(data, where, (features, label, labels), stack)
         _check_features(data, features)
         names = _names_of(features)
         wanted = None if names is None else [*names, *([] if label is None else [label])]
         with open_records(cast(Place, data), wanted, where) as (names, rows):
-            return _of_text(names, rows, (features, label, labels))
+            shown = source.dialect.header_is_public
+            return _of_text(names, rows, (features, label, labels), shown=shown)
     raise AssertionError  # no context swallows an error
 
 
-def read_columns(given: Input, label: str) -> list[str]:
-    """All columns of such data but the label. No row is read."""
-    with ExitStack() as held:
-        data = given.open(held)
+def read_columns(source: Input, label: str) -> list[str]:
+    """Return all columns of such data but the label. No row is read."""
+    with ExitStack() as stack:
+        data = source.open(stack)
         if _is_table(data):
             from privmax.sources.reading import as_table
 
-            table = as_table(data, [], [], True, held)
-            return _choose_features(table.columns, None, label, shown=not _is_csv(data))
+            table = as_table(data, [], [], True, stack)
+            return _choose_features(table.columns, None, label, shown=_is_shown(data))
         _check_features(data, None)
         with open_records(cast(Place, data), []) as (names, _):
-            return _choose_features(names, None, label, shown=False)
+            return _choose_features(names, None, label, shown=_is_shown(data))
     raise AssertionError
 
 
@@ -94,8 +95,9 @@ def _names_of(features: Sequence[str] | Schema | None) -> Sequence[str] | None:
 
 
 def _check_features(data: object, features: object) -> None:
-    """Refuse JSON Lines without named features: which keys there are, rows decide, and a rule must
-    not be chosen from what they decide.
+    """Refuse JSON Lines without named features.
+
+    Rows decide which keys there are, and a rule must not be chosen from what they decide.
     """
     if features is None and is_json(data):
         raise ParameterError.required(
@@ -104,16 +106,16 @@ def _check_features(data: object, features: object) -> None:
 
 
 def _is_table(data: object) -> bool:
-    """Whether an engine reads it: a table, Parquet, or CSV that is compressed or has tabs. Any
-    other file is read here, as CSV or JSON Lines.
-    """
+    """Return whether an engine reads it: a table or Parquet. Any other file is text."""
     if isinstance(data, Files):
-        return data.kind == "folder" or data.paths[0].name.lower().endswith(_TABLES)
+        return data.kind in ("folder", "parquet")
     return not is_stream(data)
 
 
-def _is_csv(data: object) -> bool:
-    return isinstance(data, Files) and data.is_csv
+def _is_shown(data: object) -> bool:
+    """Return whether names of columns are public: of a file of text the caller says so."""
+    is_text = is_stream(data) or (isinstance(data, Files) and data.is_text)
+    return not is_text or dialect_of(data).header_is_public
 
 
 _Asked = tuple["Sequence[str] | Schema | None", str | None, Sequence[Label]]
@@ -123,17 +125,17 @@ _CHUNK = 1 << 14
 """Rows of text held at a time, where their cells are all that is kept."""
 
 
-def _of_text(names: Sequence[str], rows: Rows, asked: _Asked) -> Examples:
+def _of_text(names: Sequence[str], rows: Rows, question: _Asked, *, shown: bool) -> Examples:
     import numpy as np
 
-    features, label, labels = asked
-    if len(set(names)) < len(names):
-        raise DataError("Two columns of FILE have the same name. Rename one.")
-    chosen = _choose_features(names, features, label, shown=False)
+    features, label, labels = question
+    chosen = _choose_features(names, features, label, shown=shown)
     if features is None:
+        refuse_repetition(names)
         _names(chosen)
-    places = [names.index(name) for name in chosen]
-    labelled, y = _with_labels(rows, None if label is None else names.index(label), labels)
+    places = [place_in(names, "features", name) for name in chosen]
+    where = None if label is None else place_in(names, "label", label)
+    labelled, y = _with_labels(rows, where, labels)
     if hasattr(features, "codes"):
         cells = _cells_of_text(labelled, places, cast("Schema", features))
         return Examples(chosen, cells, y)
@@ -154,7 +156,7 @@ def _of_text(names: Sequence[str], rows: Rows, asked: _Asked) -> Examples:
 def _with_labels(
     rows: Rows, where: int | None, labels: Sequence[Label]
 ) -> tuple[Rows, list[Label]]:
-    """The rows, and a list that gets the label of each when the row is read."""
+    """Return the rows, and a list that gets the label of each when the row is read."""
     known: dict[object, Label] = {one: one for one in labels}
     numeric = not any(isinstance(one, str) for one in labels)
     y: list[Label] = []
@@ -163,26 +165,26 @@ def _with_labels(
         for line, row in rows:
             if where is not None:
                 text = row[where].strip()
-                found = known.get(_number(text) if numeric else text)
-                if found is None:
+                label = known.get(_number(text) if numeric else text)
+                if label is None:
                     raise DataError(
                         f"Line {line} has a label that is not in --labels. Declare every possible "
                         "label."
                     )
-                y.append(found)
+                y.append(label)
             yield line, row
 
     return read(), y
 
 
 def _cells_of_text(rows: Rows, places: Sequence[int], schema: Schema) -> NDArray[np.uint16]:
-    """The cells of some columns, read in chunks."""
+    """Return the cells of some columns, read in chunks."""
     import numpy as np
 
-    found = [np.empty((0, len(places)), np.uint16)]
+    chunks = [np.empty((0, len(places)), np.uint16)]
     while some := [[row[place] for place in places] for _, row in islice(rows, _CHUNK)]:
-        found.append(schema.codes(some).T)
-    cells = np.concatenate(found)
+        chunks.append(schema.codes(some).T)
+    cells = np.concatenate(chunks)
     _some(len(cells))
     return cells
 
@@ -194,13 +196,11 @@ def _choose_features(
     *,
     shown: bool,
 ) -> list[str]:
-    """The columns to read as features; `shown`: their names are public for certain."""
-    wanted, given = _names_of(features), "schema" if hasattr(features, "codes") else "features"
-    for option, name in [("label", label), *((given, name) for name in wanted or ())]:
+    """Return the columns to read as features; `shown`: their names are public for certain."""
+    wanted, source = _names_of(features), "schema" if hasattr(features, "codes") else "features"
+    for option, name in [("label", label), *((source, name) for name in wanted or ())]:
         if name is not None and name not in names:
-            if shown:
-                raise column_error(option, name, list(names), "file")
-            raise ParameterError(option, name, "the file has no such column", FIRST_LINE)
+            raise no_column(option, name, names, shown=shown)
     return [name for name in names if name != label] if wanted is None else list(wanted)
 
 
@@ -214,7 +214,7 @@ def _names(columns: Sequence[str]) -> None:
 
 
 def _number(text: str) -> float | None:
-    """The finite number that a text is."""
+    """Return the finite number that a text is."""
     try:
         number = float(text)
     except ValueError:
@@ -228,28 +228,34 @@ def _some(rows: int) -> int:
     return rows
 
 
-def _of_table(data: object, where: Condition | None, asked: _Asked, held: ExitStack) -> Examples:
-    """The same through an engine, which reads the columns that are needed and no others."""
+def _of_table(
+    data: object, where: Condition | None, question: _Asked, stack: ExitStack
+) -> Examples:
+    """Return the same through an engine, which reads the columns that are needed and no others."""
     import numpy as np
 
+    from privmax.sources.engines import engine_of
     from privmax.sources.engines.base import ask
     from privmax.sources.reading import as_table, keep_rows
 
-    features, label, labels = asked
-    table = as_table(data, [], [], True, held)
-    chosen = _choose_features(table.columns, features, label, shown=not _is_csv(data))
-    if features is None and _is_csv(data):
-        _names(chosen)
+    features, label, labels = question
+    names = _names_of(features)
+    looked = () if where is None else where.columns()
+    wanted = [] if names is None else [*names, *filter(None, [label]), *looked]
+    table = as_table(data, wanted, [], True, stack)
+    chosen = _choose_features(table.columns, features, label, shown=_is_shown(data))
     table = keep_rows(table, where, data)
     with_schema = hasattr(features, "codes")
     if with_schema:
-        columns = _cells_in_table(table, cast("Schema", features), typed=not _is_csv(data))
+        from privmax.learning.expressions import cell_expressions
+
+        columns = list[Any](cell_expressions(cast("Schema", features), table))
     else:
         columns = [_as_number(table[name], "features") for name in chosen]
     if label is not None:
         text = any(isinstance(one, str) for one in labels)
         column = table[label]
-        columns.append(column.cast("string") if text else _as_number(column, "label"))
+        columns.append(engine_of(table).text(column) if text else _as_number(column, "label"))
     if not columns:  # a rule that looks at nothing: rows are counted all the same
         columns.append(table[table.columns[0]].isnull().cast("float64"))
     named = table.select(**{f"column_{place}": column for place, column in enumerate(columns)})
@@ -264,8 +270,8 @@ def _of_table(data: object, where: Condition | None, asked: _Asked, held: ExitSt
             "columns with --features, or declare the columns with --schema."
         )
     known: dict[object, Label] = {one: one for one in labels}
-    found = [] if label is None else read.column(len(chosen)).to_pylist()
-    y = [known.get(one.strip() if isinstance(one, str) else one) for one in found]
+    values = [] if label is None else read.column(len(chosen)).to_pylist()
+    y = [known.get(one.strip() if isinstance(one, str) else one) for one in values]
     if None in y:
         raise DataError(
             "A row of FILE has a label that is not in --labels. Declare every possible label."
@@ -273,14 +279,8 @@ def _of_table(data: object, where: Condition | None, asked: _Asked, held: ExitSt
     return Examples(chosen, X, [one for one in y if one is not None])
 
 
-def _cells_in_table(table: Any, schema: Schema, *, typed: bool) -> list[Any]:
-    from privmax.learning.expressions import cell_expressions
-
-    return list(cell_expressions(schema, table, typed=typed))
-
-
 def _as_number(column: Any, option: str) -> Any:
-    """A column as numbers; null where there is none."""
+    """Return a column as numbers; null where there is none."""
     kind = column.type()
     if kind.is_string():
         return column.try_cast("float64")

@@ -19,8 +19,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from privmax import __version__
+from privmax.cli.exits import Exit, describe_exits
 from privmax.cli.passwords import without_urls
-from privmax.display import spell_out
+from privmax.cli.sections import MANY, group_options
+from privmax.cli.streams import discard_output, is_writable, repair_streams
+from privmax.display import escape_text
 from privmax.errors import PrivmaxError
 
 if TYPE_CHECKING:
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "demo": "Show the whole workflow on a small invented data set.",
     "select": "Release the best item, or the best k, of FILE.",
+    "keys": "Release every key of FILE that enough individuals have.",
     "itemsets": "Release the most frequent itemset, or the k most frequent, of FILE.",
     "learn": "Release the rule that predicts a column of FILE best.",
     "plan": "Show how clear a winner must be for each mechanism, and the default choice.",
@@ -37,14 +41,20 @@ COMMANDS = {
     "budget": "Create, show, raise and check a privacy budget.",
     "report": "Describe the releases of a ledger for those who publish and review them.",
     "explore": "Plan, try, ask and hand over in a browser, on this machine.",
+    "help": "Print a page of the documentation, or list all of them.",
 }
 """What `privmax --help` lists. Each is `command` in the module of its name."""
 
 REQUEST = "privmax.request"
 """In the context of a command: the id of what it has charged and not shown yet."""
 
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
-"""Why the output may be lost. That nobody reads it any more is for click to handle."""
+_LOST = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE}
+"""Why the output may be lost."""
+
+CLOSED = (
+    "Standard output is closed, so no answer could be shown. Nothing was done. Redirect it, for "
+    "example to a file or to /dev/null."
+)
 
 OUT_OF_MEMORY = (
     "This takes more memory than there is. Give less data at a time, or a smaller universe, k or "
@@ -53,29 +63,51 @@ OUT_OF_MEMORY = (
 )
 """What is said where the machine, or a limit that somebody set, has no more memory."""
 
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it."""
-
 
 class Refused(click.ClickException):
-    """What was typed can be read and cannot be done. The answer is one line: how the command is
-    called is no help.
+    """A command that can be parsed and cannot be done.
+
+    The answer is one line: how the command is called is no help.
     """
 
-    exit_code = 2
+    exit_code = Exit.REFUSED
 
     def __init__(self, message: str) -> None:
-        super().__init__(spell_out(message, keep="\n"))
+        super().__init__(escape_text(message, keep="\n"))
 
 
 class RefusedNow(Refused):
     """The same, and it may be tried again as it stands: a server was not there, or busy."""
 
-    exit_code = 4
+    exit_code = Exit.RETRY
+
+
+class NoReader(Refused):
+    """Nothing reads the output any more."""
+
+    exit_code = Exit.NO_READER
+
+
+def lost_output(error: OSError, request: str | None) -> Exception:
+    """Return what ends a command whose output is lost.
+
+    request    the id of what was charged and not shown; None: nothing was
+    """
+    message = f"The output could not be written: {error.strerror}."
+    if request:
+        message += (
+            f" The answer is charged and recorded: --request {quote(request)} returns it again "
+            "at no cost."
+        )
+    if error.errno != errno.EPIPE:
+        return Refused(message)
+    discard_output()
+    # a reader that has seen enough, such as head, is not a mistake
+    return NoReader(message) if request else click.exceptions.Exit(Exit.NO_READER)
 
 
 def refusal(error: PrivmaxError, words: str) -> Refused:
-    """What ends a command after an error of the library, told in these words."""
+    """Return what ends a command after an error of the library, told in these words."""
     return (RefusedNow if error.retry else Refused)(words)
 
 
@@ -87,11 +119,28 @@ class Command(click.Command):
             refuse_repetition(self, ctx, args)
             return super().parse_args(ctx, args)
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        every = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
+        options = [(one, shown) for one in every if (shown := one.get_help_record(ctx))]
+        if len(options) - 1 <= MANY:  # --help is one of them
+            super().format_options(ctx, formatter)
+            return
+        for title, records in group_options(options).items():
+            with formatter.section(f"{title} options"):
+                formatter.write_dl(records)
+
 
 class Group(Command, click.Group):
-    """A group of such commands: who forgets the command, and begins with a URL, does not see it
-    quoted.
+    """A group of such commands, which prints its help where none is named.
+
+    A URL that is typed where the command belongs is not quoted.
     """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args and not ctx.resilient_parsing:
+            click.echo(ctx.get_help())
+            ctx.exit()
+        return super().parse_args(ctx, args)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -126,19 +175,13 @@ class Group(Command, click.Group):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             click.echo("Aborted!", err=True)
-            raise click.exceptions.Exit(INTERRUPTED) from None
+            raise click.exceptions.Exit(Exit.INTERRUPTED) from None
         except MemoryError:
             raise Refused(OUT_OF_MEMORY) from None
         except OSError as error:
-            if error.errno not in _FULL:
+            if error.errno not in _LOST:
                 raise
-            told = f"The output could not be written: {error.strerror}."
-            if request := ctx.meta.get(REQUEST):
-                told += (
-                    f" The answer is charged and recorded: --request {quote(request)} returns "
-                    "it again at no cost."
-                )
-            raise Refused(told) from None
+            raise lost_output(error, ctx.meta.get(REQUEST)) from None
 
 
 def refuse_repetition(command: click.Command, ctx: click.Context, args: list[str]) -> None:
@@ -150,7 +193,7 @@ def refuse_repetition(command: click.Command, ctx: click.Context, args: list[str
     if ctx.resilient_parsing:  # completion, of a line that is not finished
         return
     _, _, order = command.make_parser(ctx).parse_args(args=list(args))
-    options = [given for given in order if isinstance(given, click.Option)]
+    options = [parameter for parameter in order if isinstance(parameter, click.Option)]
     if any(option.is_eager for option in options):
         return
     for place, option in enumerate(options):
@@ -164,8 +207,8 @@ def _without_urls() -> Iterator[None]:
     try:
         yield
     except click.UsageError as error:
-        told = spell_out(without_urls(error.format_message()), keep="\n")
-        raise click.UsageError(told, ctx=error.ctx) from None
+        message = escape_text(without_urls(error.format_message()), keep="\n")
+        raise click.UsageError(message, ctx=error.ctx) from None
 
 
 class LazyGroup(Group):
@@ -190,41 +233,59 @@ class LazyGroup(Group):
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[Any]]:
         from click.shell_completion import CompletionItem
 
-        found = [
+        items = [
             CompletionItem(name, help=about)
             for name, about in self.lazy.items()
             if name.startswith(incomplete)
         ]
-        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+        return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def main(self, *args: Any, **options: Any) -> Any:
         if any(name.endswith("_COMPLETE") for name in os.environ):
             from privmax.cli.completion import offer
 
             offer()
+        return super().main(*args, **options)
+
+    def make_context(self, *args: Any, **options: Any) -> click.Context:
         try:
-            return super().main(*args, **options)
+            return super().make_context(*args, **options)
         except OSError as error:  # of --help and --version, which answer before a command runs
-            if error.errno not in _FULL:
+            if error.errno not in _LOST:
                 raise
-            click.echo(f"Error: The output could not be written: {error.strerror}.", err=True)
-            sys.exit(Refused.exit_code)
+            raise lost_output(error, None) from None
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Run as the process `privmax`, which ends with one of the documented codes."""
+        repair_streams()
+        try:
+            if not is_writable():
+                click.echo(f"Error: {CLOSED}", err=True)
+                sys.exit(Exit.REFUSED)
+            return self.main(*args, **options)
+        except Exception:
+            sys.excepthook(*sys.exc_info())
+            sys.exit(Exit.BUG)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(self.lazy.items()))
 
 
-@click.group(cls=LazyGroup, lazy=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+_HELP = f"""Pick the best item of a huge or unknown universe under differential privacy.
+
+\b
+Exit status
+{describe_exits()}
+"""
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy=COMMANDS,
+    help=_HELP,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, prog_name="privmax")
 def main() -> None:
-    """Pick the best item of a huge or unknown universe under differential privacy.
-
-    \b
-    Exit status
-    0    released, or honestly nothing
-    2    bad input, which the error names
-    3    the budget does not allow it
-    4    may be retried: no server, a timeout, or a lock that somebody holds
-    130  Ctrl-C
-    """
+    """The command line."""

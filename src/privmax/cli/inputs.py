@@ -1,63 +1,59 @@
-"""What commands read: text files here, everything else through an engine. No message quotes what a
-file holds.
+"""What commands read: text files here, everything else through an engine.
+
+No message quotes what a file holds.
 """
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import re
 import sys
-import zlib
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from glob import glob
-from gzip import BadGzipFile
-from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from privmax import samples
 from privmax.cli.messages import describe_error
 from privmax.cli.passwords import SAMPLE
 from privmax.errors import DataError, EngineError, ParameterError, PrivmaxError, column_error
-from privmax.sources.bounded import open_bytes
 from privmax.sources.conditions import Condition
-from privmax.sources.files import (
-    FIRST_LINE,
-    ScoreFile,
-    header,
-)
+from privmax.sources.dialect import PLAIN, Dialect
+from privmax.sources.files import ScoreFile, header
 from privmax.sources.places import (
     CSV,
-    DATABASE,
-    DATABASES,
-    NO_DATABASE,
-    PARQUET,
+    TABLES,
+    database_endings,
+    declare,
     find_files,
-    is_database,
     is_pattern,
+    refuse_by_name,
     refuse_remote,
+    refuse_table,
+    refuse_unreadable,
 )
+from privmax.sources.separated import FIRST_LINE, open_lines
 from privmax.universe import OPEN, Universe, read_whole
 
-_TABLES = (*PARQUET, *(one for one in CSV if one != ".csv"), *DATABASES)
-"""Endings of files whose rows are counted unless --score is given, as those of folders are. Any
-other file has one row per candidate.
-"""
+if TYPE_CHECKING:
+    from privmax.groups import Groups
 
 LARGEST_JSON = 1 << 26
 """Bytes of a file of names, or of a saved rule, at most."""
 
-_COLUMNS = ("item", "user", "score", "weight")
+_COLUMNS = ("item", "user", "score", "weight", "by")
 """Options that name a column."""
 
 
-def find_file(given: str) -> str:
-    """The file that FILE means: sample:NAME one included in privmax, anything else itself."""
-    return str(samples.path(given.removeprefix(SAMPLE))) if given.startswith(SAMPLE) else given
+def find_file(name: str) -> str:
+    """Return the file that FILE means.
+
+    For sample:NAME it is one included in privmax, for anything else FILE itself.
+    """
+    return str(samples.path(name.removeprefix(SAMPLE))) if name.startswith(SAMPLE) else name
 
 
 @dataclass(frozen=True)
@@ -67,64 +63,75 @@ class Input:
     file     a file, a folder, a pattern, "-", or the URL of a database
     table    of a database
     where    which rows count; None: all
+    dialect  what is declared of a file of text, and whether this is a check only
     """
 
     file: str
     table: str | None = None
     where: str | None = None
+    dialect: Dialect = PLAIN
 
     def check(self) -> None:
         """Refuse what is none, before anything is charged. Opens nothing."""
         if "://" in self.file:
             refuse_remote(self.file)
-        if self.table is not None and not is_database(self.file):
-            raise ParameterError("table", self.table, NO_DATABASE, DATABASE)
+        refuse_table(self.file, self.table)
         if self.where is not None:
             Condition.of(self.where)
+        refuse_by_name(self.file, self.dialect)
 
-    def open(self, held: ExitStack) -> object:
-        """The data, as the library takes it; `held` is to be closed after use."""
+    def open(self, stack: ExitStack) -> object:
+        """Return the data, as the library takes it; `stack` is to be closed after use."""
         if self.file == "-":
             if sys.stdin is None:
                 raise DataError("Standard input is closed. Give a file, or write the data to it.")
-            return sys.stdin.buffer
+            return declare(sys.stdin.buffer, self.dialect)
         is_url = "://" in self.file
         if not is_url:
             check_exists(self.file)
-        if is_url or self.file.lower().endswith(DATABASES):
+        if is_url or self.file.lower().endswith(database_endings()):
             from privmax.sources.databases import open_database  # with it come engines
 
-            return open_database(self.file, self.table, held)
-        return find_files(self.file)
+            return open_database(self.file, self.table, stack)
+        return declare(find_files(self.file), self.dialect)
 
 
 def name_columns(
-    given: Input, item: Sequence[str], score: str | None, counting: dict[str, Any]
+    source: Input,
+    item: Sequence[str],
+    score: str | None,
+    counting: dict[str, Any],
+    *,
+    grouped: bool = False,
 ) -> dict[str, Any]:
-    """The columns that `select` is to look at, if it is given a table; {}: each row is a candidate,
-    with a ready score. Opens nothing.
+    """Return the columns that `select` reads of a table, without opening it.
+
+    An empty result means that each row is a candidate, with a ready score. Rows of groups are
+    counted.
     """
-    if given.table or given.where or "://" in given.file:
-        given.check()
-    counts = any(value is not None for value in counting.values())
-    if not (counts or len(item) > 1 or "://" in given.file or _is_table(given.file)):
+    if source.table or source.where or "://" in source.file or source.dialect != PLAIN:
+        source.check()
+    counts = grouped or any(value is not None for value in counting.values())
+    as_table = counts or len(item) > 1 or "://" in source.file or _is_table(source.file)
+    refuse_unreadable(source.file, as_table=as_table)
+    if not as_table:
         return {}
     return {**counting, "item": list(item) if len(item) > 1 else item[0], "score": score}
 
 
 def _is_table(file: str) -> bool:
-    """Whether rows are counted. What is gone, and has no ending, was a folder: its recorded answers
-    remain.
+    """Whether rows are counted unless --score is given; any other file has one row per candidate.
+    What is gone, and has no ending, was a folder: its recorded answers remain.
     """
     gone = file != "-" and not os.path.exists(file) and not Path(file).suffix
-    return gone or os.path.isdir(file) or file.lower().endswith(_TABLES)
+    return gone or os.path.isdir(file) or file.lower().endswith((*TABLES, *database_endings()))
 
 
 def open_data(
-    given: Input, item: Sequence[str], score: str | None, columns: dict[str, Any], held: ExitStack
+    source: Input, item: Sequence[str], score: str | None, columns: dict[str, Any], stack: ExitStack
 ) -> object:
-    """What `select` is to read; `held` is to be closed after that."""
-    data = given.open(held)
+    """Return what `select` is to read; `stack` is to be closed after that."""
+    data = source.open(stack)
     return data if columns else ScoreFile(cast(Any, data), (item[0],), score or "score")
 
 
@@ -143,54 +150,75 @@ def check_exists(file: str) -> None:
         find_files(file)  # which says that nothing matches
     from difflib import get_close_matches
 
-    told = f"FILE {file!r}: No such file or folder."
+    message = f"FILE {file!r}: No such file or folder."
     folder, name = os.path.split(file)
     if folder and not os.path.isdir(folder):
-        raise DataError(f"{told} There is no folder {folder!r}, seen from where the command runs.")
+        raise DataError(
+            f"{message} There is no folder {folder!r}, seen from where the command runs."
+        )
     close: list[str] = []
     with suppress(OSError):
         close = get_close_matches(name, os.listdir(folder or "."), n=2, cutoff=0.75)
     if close:
         raise DataError(
-            f"{told} Did you mean {' or '.join(os.path.join(folder, one) for one in close)}?"
+            f"{message} Did you mean {' or '.join(os.path.join(folder, one) for one in close)}?"
         )
-    raise DataError(f"{told} Give its path, seen from where the command runs.")
+    raise DataError(f"{message} Give its path, seen from where the command runs.")
 
 
-def read_universe(given: str, columns: int, option: str = "universe") -> Universe:
-    """What --universe (or --items) says: open, a size, or the labels in a file, of so many columns
-    each.
-    """
-    if given == OPEN or read_whole(option, given) is not None:
-        return Universe.of(given, option)
-    if not os.path.isfile(given):
+def read_universe(value: str, columns: int, option: str = "universe") -> Universe:
+    """Read --universe or --items: open, a size, or a file of labels of so many columns each."""
+    if value == OPEN or read_whole(option, value) is not None:
+        return Universe.of(value, option)
+    if not os.path.isfile(value):
         raise ParameterError(
-            option, given, "it must be open, a number, or the name of a file, and there is no such "
+            option, value, "it must be open, a number, or the name of a file, and there is no such "
                            "file",
             "Leave it out if the candidates are not known in advance.",
         )  # fmt: skip
     labels: list[Any] = []
+    wrong = ""
     try:
-        with (
-            open_bytes(Path(given)) as held,
-            TextIOWrapper(held, encoding="utf-8-sig", newline="") as file,
-        ):
-            rows = csv.reader(file, strict=True)
-            for row in rows:
+        with open_lines(Path(value), ",") as rows:
+            for line, row in rows:
                 if row and len(row) != columns:
                     raise DataError(
-                        f"--{option}: line {rows.line_num} of the file has {len(row)} values, a "
-                        f"label has {columns}. "
-                        "Put each label on a line of its own, and quotes around one with a comma."
+                        f"Line {line} has {len(row)} values, a label has {columns}. Put each label "
+                        "on a line of its own, and quotes around one with a comma."
                     )
                 labels += [row[0] if columns == 1 else tuple(row)] if row else []
-    except (EOFError, zlib.error, BadGzipFile):
-        raise DataError(f"--{option}: the file is not a gzip file, or is truncated.") from None
-    except OSError as error:
-        raise DataError(f"--{option}: {error.strerror or 'the file cannot be read'}.") from None
-    except (UnicodeDecodeError, csv.Error):
-        raise DataError(f"--{option}: the file is not readable as CSV in UTF-8.") from None
+    except DataError as error:
+        wrong = f"--{option}: {error}"
+    if wrong:
+        raise DataError(wrong)
     return Universe.of(labels, option)
+
+
+def read_groups(
+    by: str | None, groups: str | None, per_user: int | None, share: str | None
+) -> Groups | None:
+    """Return the groups that --by and the options that go with it name.
+
+    Args:
+        by: The column.
+        groups: The file with all groups.
+        per_user: In how many of them an individual counts.
+        share: The part of the cost that finds groups.
+
+    Raises:
+        ParameterError: An option is not allowed, or needs --by.
+    """
+    from privmax.groups import Groups  # it needs the sources, which take long to load
+
+    if by is not None:
+        labels = OPEN if groups is None else read_universe(groups, 1, "groups")
+        times = 1 if per_user is None else per_user
+        return Groups(by, labels, times, share)  # type: ignore[arg-type]
+    extra = {"groups": groups, "groups_per_user": per_user, "groups_share": share}
+    for name, value in extra.items():
+        if value is not None:
+            raise ParameterError(name, value, "it needs --by", "Name a column of groups.")
+    return None
 
 
 def read_names(file: str | None) -> dict[str, str]:
@@ -198,43 +226,46 @@ def read_names(file: str | None) -> dict[str, str]:
     if file is None:
         return {}
     try:
-        given = load_json(file)
+        names = load_json(file)
     except OSError as error:
         raise DataError(f"--labels: {error.strerror}.") from None
     except ValueError:
-        given = None
-    if isinstance(given, list):
-        given = dict(enumerate(given))
-    if not isinstance(given, dict):
+        names = None
+    if isinstance(names, list):
+        names = dict(enumerate(names))
+    if not isinstance(names, dict):
         raise DataError("--labels: the file is no JSON list and no JSON object.")
-    return {str(item): str(name) for item, name in given.items()}
+    return {str(item): str(name) for item, name in names.items()}
 
 
 def load_json(file: str) -> Any:
-    """What a small JSON file of public facts holds.
+    """Return what a small JSON file of public facts holds.
 
     Raises:
         OSError: It cannot be read.
         ValueError: It is no JSON, is nested too deep, or has more than `LARGEST_JSON` bytes.
     """
     with open(file, "rb") as opened:
-        held = opened.read(LARGEST_JSON + 1)
-    if len(held) > LARGEST_JSON:
+        content = opened.read(LARGEST_JSON + 1)
+    if len(content) > LARGEST_JSON:
         raise ValueError
     try:
-        return json.loads(held.decode("utf-8-sig"))
+        return json.loads(content.decode("utf-8-sig"))
     except RecursionError:
         raise ValueError from None
 
 
-def explain(error: PrivmaxError, file: str) -> str:
-    """An error in the words of the command. It does not list the columns of a text file: the first
-    line may be data.
+def explain(error: PrivmaxError, file: str, header_is_public: bool = False) -> str:
+    """Describe an error in the words of the command.
+
+    It does not list the columns of a text file, unless they are declared public: the first line may
+    be data.
     """
     if file.startswith(SAMPLE) and (named := _name_columns(error, file)) is not None:
         return describe_error(named)
     is_text = file.startswith(SAMPLE) or file == "-" or file.lower().endswith(CSV)
-    if isinstance(error, ParameterError) and error.name in _COLUMNS and is_text:
+    hidden = is_text and not header_is_public
+    if isinstance(error, ParameterError) and error.name in _COLUMNS and hidden:
         people = " To count people, give --user." if error.name == "score" else ""
         shown = ParameterError(error.name, error.value, error.allowed, FIRST_LINE + people)
         return describe_error(shown)
@@ -244,12 +275,15 @@ def explain(error: PrivmaxError, file: str) -> str:
 
 
 def explain_sample(error: PrivmaxError, file: str) -> str:
-    """An error in the words of the command; for a data set of privmax, with the columns it has."""
+    """Return an error in the words of the command.
+
+    For a data set of privmax, with the columns it has.
+    """
     return describe_error(_name_columns(error, file) or error)
 
 
 def _name_columns(error: PrivmaxError, file: str) -> ParameterError | None:
-    """The error with the columns of FILE, if it is about a column that a public data set lacks."""
+    """Return the error with the columns of FILE, if a public data set lacks a column."""
     if not file.startswith(SAMPLE) or not isinstance(error, ParameterError):
         return None
     if error.name not in _ALL_COLUMNS or not isinstance(error.value, str):

@@ -19,7 +19,7 @@ _ALIASES = {"universe": "items", "counts": "supports"}
 
 
 def describe_error(error: PrivmaxError) -> str:
-    """An error in the words of the running command."""
+    """Return an error in the words of the running command."""
     return _describe_parameter(error) if isinstance(error, ParameterError) else str(error)
 
 
@@ -27,14 +27,15 @@ def _describe_parameter(error: ParameterError) -> str:
     option, value = spell_option(_name(error)), error.value
     if error.name == "sample":
         option, value = "FILE", f"sample:{value}"
-    given = "" if value is None or isinstance(value, bool) else f" {_show(value)}"
+    shown = "" if value is None or isinstance(value, bool) else f" {_show(value)}"
     why = error.allowed or "it is required"
-    return f"{option}{given}: {why}. {error.remedy}".rstrip()
+    return f"{option}{shown}: {why}. {error.remedy}".rstrip()
 
 
 def _name(error: ParameterError) -> str:
-    """What the error is about. Beside a ledger, `where` is its place, and not a condition on rows,
-    which has an error of its own.
+    """Return what the error is about.
+
+    With a ledger, `where` is its place, and not a condition on rows, which has an error of its own.
     """
     context = click.get_current_context(silent=True)
     has_ledger = context is not None and any(one.name == "ledger" for one in context.command.params)
@@ -43,7 +44,7 @@ def _name(error: ParameterError) -> str:
 
 
 def spell_option(name: str) -> str:
-    """How the running command spells an argument: `--k`, or FILE for a positional one."""
+    """Return how the running command spells an argument: `--k`, or FILE for a positional one."""
     context = click.get_current_context(silent=True)
     options = [] if context is None else context.command.params
     for wanted in (name, _ALIASES.get(name, name)):
@@ -70,7 +71,7 @@ _LONGEST = 100
 
 
 def describe_ledger_error(error: PrivmaxError, name: str) -> str:
-    """An error about a ledger, with the command that helps.
+    """Return an error about a ledger, with the command that helps.
 
     name    the ledger's
     """

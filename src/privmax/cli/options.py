@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
 from privmax.cli.environment import LEDGER, LEDGER_NAME
 from privmax.errors import ParameterError
-from privmax.mechanisms.registry import MECHANISMS, build
-from privmax.privacy import ADD_REMOVE, REPLACE
+from privmax.mechanisms.registry import MECHANISMS, build, names_requiring
+from privmax.privacy import ADD_REMOVE, DELTA_ADVICE, REPLACE
+from privmax.sources.users import MISSING_USERS
+
+if TYPE_CHECKING:
+    from privmax.groups import Groups
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -30,10 +34,14 @@ delta_option = click.option(
     "--delta",
     default="0",
     show_default=True,
-    help="Probability that the guarantee fails; 0 needs --universe.",
+    help=f"Probability that the guarantee fails: {DELTA_ADVICE}. 0 needs --universe.",
 )
 growth_option = click.option(
     "--growth", type=int, help="The most candidates that one individual can affect."
+)
+_RANKED = " or ".join(names_requiring("rank"))
+rank_option = click.option(
+    "--rank", type=int, help=f"For {_RANKED}: how many top candidates compete."
 )
 laws_options = _together(
     click.option("--epsilon", required=True, help="Privacy cost; decimals are exact."),
@@ -59,8 +67,8 @@ mechanisms_options = _together(
         "--mechanism",
         "mechanisms",
         type=click.Choice(
-            [name for name in MECHANISMS if name != "joint-exponential"]
-        ),  # it is for lists
+            [name for name, entry in MECHANISMS.items() if "k" not in entry.requires]
+        ),  # others are for lists
         multiple=True,
         help="Show only this one and the default choice; can be repeated.",
     ),
@@ -72,7 +80,7 @@ plot_option = click.option("--plot", metavar="FILE", help="Also draw a figure (.
 ranked_option = click.option(
     "--ranked",
     is_flag=True,
-    help="With --k: also release the order, best first; needs a much clearer lead.",
+    help="With --k: also release the order, best first, and how far apart they are.",
 )
 COUNTS_HELP = (
     "Privacy cost (epsilon) of noisy {}, with error bars, on top of --epsilon. If Gaussian noise "
@@ -120,7 +128,32 @@ ledger_options = _together(
 )
 
 
+missing_users_option = click.option(
+    "--missing-users",
+    type=click.Choice(MISSING_USERS),
+    help="With --user: what to do with rows that have an item but no user.  [default: refuse]",
+)
+delimiter_option = click.option(
+    "--delimiter",
+    metavar="CHARACTER",
+    help="Character between values in a CSV file; \\t is a tab. Default: the first line decides.",
+)
 input_options = _together(
+    click.option(
+        "--check",
+        is_flag=True,
+        help="Only check that FILE can be read and that columns and types fit; charges nothing.",
+    ),
+    click.option(
+        "--encoding",
+        metavar="NAME",
+        help="Encoding of a CSV or JSON Lines file, such as cp1252.  [default: utf-8]",
+    ),
+    click.option(
+        "--header-is-public",
+        is_flag=True,
+        help="Let errors name the columns of a CSV file, or with --check the keys of JSON Lines.",
+    ),
     click.option(
         "--table",
         metavar="NAME",
@@ -169,20 +202,54 @@ class LedgerOptions(TypedDict):
 
 
 def split_ledger(options: dict[str, Any]) -> tuple[LedgerOptions, dict[str, Any]]:
-    """The options of a ledger, and all others."""
+    """Return the options of a ledger, and all others."""
     charging = {name: options[name] for name in LedgerOptions.__annotations__}
     others = {name: value for name, value in options.items() if name not in charging}
     return LedgerOptions(**charging), others  # type: ignore[typeddict-item]
 
 
-def price_terms(mechanism: str, rank: int | None = None, **price: Any) -> dict[str, Any]:
-    """What `Terms` takes of --mechanism and what it is to cost: either that, or a mechanism made
-    with it.
+groups_options = _together(
+    click.option(
+        "--by",
+        help="Column of groups: release the best of each group at the cost of one. Each individual "
+        "counts in the group that most of its own rows name.",
+    ),
+    click.option(
+        "--groups",
+        help="With --by: a file with all groups (CSV, one per line, no header). Without it a part "
+        "of the cost finds the groups that enough individuals have.",
+    ),
+    click.option(
+        "--groups-per-user",
+        type=int,
+        help="With --by: in how many groups an individual counts; the cost is divided by it.  "
+        "[default: 1]",
+    ),
+    click.option(
+        "--groups-share",
+        help="With --by and without --groups: the part of the cost that finds groups.  "
+        "[default: 1/4]",
+    ),
+)
+"""Which groups there are, and where an individual counts."""
+
+
+def price_terms(
+    mechanism: str,
+    rank: int | None = None,
+    ranked: bool = False,
+    groups: Groups | None = None,
+    **cost: Any,
+) -> dict[str, Any]:
+    """Return what `BestItems` takes of --mechanism and of the cost.
+
+    That is the cost itself, or a mechanism made with it; with groups, with the part of a group.
     """
     if mechanism != "auto":
-        return {"given": build(mechanism, **price, rank=rank)}
+        each = cost if groups is None else groups.divide(cost)
+        return {"given": build(mechanism, **each, rank=rank, ranked=ranked or None)}
     if rank is not None:
         raise ParameterError(
-            "rank", rank, "only limited-domain takes it", "Add --mechanism limited-domain."
+            "rank", rank, f"only {_RANKED} takes it", f"Add --mechanism {_RANKED}."
         )
-    return price
+    return cost

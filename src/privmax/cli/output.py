@@ -10,14 +10,15 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from privmax.advice import NO_ANSWER
-from privmax.display import to_json
+from privmax.display import format_label, to_json
 from privmax.errors import ParameterError, explain_install
-from privmax.numbers import plain, round_down, round_up
-from privmax.privacy import Privacy
+from privmax.numbers import round_down, round_up
+from privmax.privacy import Privacy, exact_privacy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from privmax.groups import GroupedRelease
     from privmax.release import Release
 
 
@@ -25,14 +26,14 @@ def describe_release(
     name: str,
     shown: Sequence[str],
     release: Release,
-    beside: Mapping[str, Any],
+    payment: Mapping[str, Any],
     more: Mapping[str, Sequence[str]],
 ) -> str:
-    """A release in lines, each with a name.
+    """Return a release in lines, each with a name.
 
     name      what its items are called
     shown     the items in words
-    beside    what is known of its payment
+    payment   what is known of its payment
     more      more lines, by name
     """
     answer = "\n           ".join(shown) if shown else NO_ANSWER.format(name)
@@ -51,51 +52,74 @@ def describe_release(
         )
     if release.recorded is not None:
         lines["recorded"] = f"on {minute(release.recorded)}; no data was read"
-    if beside:
-        left: Privacy | None = beside["left"]
+    if payment:
+        left: Privacy | None = payment["left"]
         lines["left"] = "not known now"
         if left is not None:
             lines["left"] = f"epsilon {round_down(left.epsilon)}, delta {round_down(left.delta)}"
-        lines["request"] = beside["request"]
+        lines["request"] = payment["request"]
     return "\n".join(f"{name:11}{text}" for name, text in lines.items())
 
 
 def with_counts(shown: Sequence[str], release: Release) -> list[str]:
-    """Items in words, each with its noisy count, where there are counts."""
-    if not release.counts:
+    """Items in words, each with the noisy numbers that are released beside it."""
+    counts = release.describe_numbers()[: len(shown)]
+    if not counts:
         return list(shown)
-    counts = release.describe_counts()
     name, number = max(map(len, shown)), max(map(len, counts))
     return [f"{one:{name}}  {count:>{number}}" for one, count in zip(shown, counts, strict=True)]
 
 
+SHOWN = 20
+"""Items of groups that are printed; --output and --json have all."""
+
+
+def list_groups(release: GroupedRelease, name: Callable[[Any], str] | None = None) -> list[str]:
+    """Return the first groups in words, an item on each line, and how many more there are.
+
+    A group without an answer has a line, too.
+
+    Args:
+        release: What was released.
+        name: Gives an item in words; None: the release does.
+    """
+    numbers, rows = iter(release.describe_numbers()), list[tuple[str, str, str]]()
+    say = release.name_answer if name is None else name
+    for group, items in release.groups.items():
+        title = format_label(group)
+        rows += [(title, say(item), next(numbers, "")) for item in items]
+        rows += [] if items else [(title, "no answer", "")]
+    shown = rows[:SHOWN]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    lines = [
+        "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in shown
+    ]
+    more, kind = len(rows) - SHOWN, "items" if name is None else "itemsets"
+    return [*lines, f"… and {more:,} more: --output FILE writes all {kind}"] if more > 0 else lines
+
+
 def minute(when: str) -> str:
-    """A moment that a ledger noted, to the minute."""
+    """Return a moment that a ledger noted, to the minute."""
     return f"{datetime.fromisoformat(when):%Y-%m-%d %H:%M} UTC"
 
 
-def dump_release(fields: Mapping[str, object], release: Release, beside: Mapping[str, Any]) -> str:
-    price = exact_privacy(release.privacy)
-    about = {
-        "mechanism": repr(release.mechanism),
-        "why": release.why,
-        "free": dict(release.diagnostics),
-        "unit": release.unit,
-    }
-    if beside and beside["left"] is not None:
-        beside = {**beside, "left": exact_privacy(beside["left"])}
-    return to_json({**fields, "privacy": price, **about, **beside})
+def dump_release(fields: Mapping[str, object], release: Release, payment: Mapping[str, Any]) -> str:
+    """Return a release as JSON.
 
-
-def exact_privacy(privacy: Privacy) -> dict[str, str]:
-    """A cost, or what is left, as JSON."""
-    return {"epsilon": plain(privacy.epsilon), "delta": plain(privacy.delta)}
+    fields    its answer, by name
+    payment   what is known of its payment
+    """
+    if payment and payment["left"] is not None:
+        payment = {**payment, "left": exact_privacy(payment["left"])}
+    return to_json({**fields, **release.to_fields("cost"), **payment})
 
 
 @contextmanager
 def busy(doing: str, watched: Sequence[Any] = ()) -> Iterator[None]:
-    """Say what is being done while it is, on standard error and on a terminal only. rich is loaded
-    here and not with the command, whose help is quicker so.
+    """Show what is being done while it is, on standard error and on a terminal only.
+
+    rich is loaded here and not with the command, whose help is quicker so.
 
     watched    connections to DuckDB, which tell how far they are; some may come later
     """
@@ -123,9 +147,10 @@ _PAUSE = 0.5
 
 
 def _watch(doing: str, watched: Sequence[Any], show: Callable[[str], None], done: Event) -> None:
-    """Show how far the last connection is, by the share of its input that is read, and how long
-    the rest will take at that pace. A clock tells whoever waits as much: nothing that was counted
-    is in it, and DuckDB tells no number of rows.
+    """Show how far the last connection is, and how long the rest will take at that pace.
+
+    The share of its input that is read is shown. A clock reveals as much to the person who waits:
+    nothing that was counted is in it, and DuckDB reports no number of rows.
     """
     begun: float | None = None
     while not done.wait(_PAUSE):
@@ -137,7 +162,7 @@ def _watch(doing: str, watched: Sequence[Any], show: Callable[[str], None], done
 
 
 def describe_progress(doing: str, share: float, seconds: float) -> str:
-    """How far something is that has done `share` percent after so many seconds.
+    """Return how far something is that has done `share` percent after so many seconds.
 
     Examples:
         >>> describe_progress("Counting", 25.0, 30.0)
@@ -151,8 +176,9 @@ def describe_progress(doing: str, share: float, seconds: float) -> str:
 
 
 def check_plot(file: str | None) -> None:
-    """Refuse, before anything is computed, a picture that could not be written. None: none is asked
-    for.
+    """Refuse, before anything is computed, a picture that could not be written.
+
+    None means that no picture is wanted.
     """
     if file is None:
         return

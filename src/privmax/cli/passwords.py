@@ -10,26 +10,27 @@ SAMPLE = "sample:"
 
 
 def without_urls(message: str) -> str:
-    """The message with URLs left out, and what is too long to be read cut short."""
+    """Return the message with URLs left out, and what is too long to be read cut short."""
     return re.sub(
         r"(\S{100})\S{100,}", r"\1…", re.sub(r"://\S.*", "://…", message, flags=re.DOTALL)
     )
 
 
 def without_passwords(message: str) -> str:
-    """The message with what stands before the host of a URL, and behind its path, left out."""
+    """Return the message without what is before the host of a URL, and behind its path."""
     return re.sub(r"(://[^\s?]*)\?\S*", r"\1", re.sub(r"://\S*@", "://…@", message))
 
 
-def hide_password(given: str) -> str:
-    """Where data is, as it may be shown: of a URL neither user and password nor what stands behind
-    its path.
+def hide_password(place: str) -> str:
+    """Return where data is, as it may be shown.
+
+    Of a URL neither user and password nor what follows its path are shown.
     """
-    if given == "-":
+    if place == "-":
         return "standard input"
-    scheme, slashes, rest = given.partition("://")
+    scheme, slashes, rest = place.partition("://")
     if not slashes:
-        return given
+        return place
     cut = min((rest.index(c) for c in "?#;" if c in rest), default=len(rest))
     if (
         "@" in rest[cut:]
@@ -39,10 +40,12 @@ def hide_password(given: str) -> str:
 
 
 def locate(file: str, table: str | None = None) -> str | None:
-    """Where data is, for a ledger: an absolute path, or a database and its table. None: nowhere, as
-    standard input.
+    """Return where data is, for a ledger: an absolute path, or a database and its table.
+
+    None for data without a place, such as standard input.
     """
     from privmax.ledger.payment import shorten_place
+    from privmax.sources.engines import file_engines
 
     if file == "-":
         return None
@@ -50,7 +53,8 @@ def locate(file: str, table: str | None = None) -> str | None:
         return shorten_place(file)
     scheme, slashes, rest = file.partition("://")
     if not slashes:
-        return shorten_place(os.path.abspath(file))
-    where = f"{scheme}://{os.path.abspath(rest)}" if scheme in ("duckdb", "sqlite") else file
+        return shorten_place(" ".join(filter(None, (os.path.abspath(file), table))))
+    is_file = any(scheme in engine.schemes for engine in file_engines())
+    where = f"{scheme}://{os.path.abspath(rest)}" if is_file else file
     parts = hide_password(where), table and hide_password(table)
     return shorten_place(" ".join(filter(None, parts)))

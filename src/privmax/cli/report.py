@@ -14,7 +14,7 @@ from privmax.cli.messages import describe_error
 from privmax.cli.options import LedgerOptions
 from privmax.cli.output import busy
 from privmax.cli.passwords import hide_password, without_urls
-from privmax.display import spell_out
+from privmax.display import escape_text
 from privmax.errors import ParameterError, PrivmaxError, explain_install
 
 if TYPE_CHECKING:
@@ -41,50 +41,51 @@ def check_report(report: str) -> None:
 def report_release(
     report: str,
     release: Release,
-    beside: Mapping[str, Any],
+    payment: Mapping[str, Any],
     charging: LedgerOptions,
     as_json: bool,
     **about: Any,
 ) -> None:
-    """Write the page about a release; to be called when that is printed, so that whatever fails
-    here loses nothing.
+    """Write the page about a release.
 
-    beside    what is printed of its payment
+    It is called when the release is printed, so that a failure here loses nothing.
+
+    payment   what is printed of its payment
     about     what `privmax.report.html` is to say of it
     """
     if charging["ledger"] is not None:
-        about["left"] = beside["left"]
+        about["left"] = payment["left"]
         about["ledger"] = hide_password(charging["ledger_name"] or "default")
         about["account"] = charging["account"]
     again = explain_repetition(release, "the report")
-    with _tell_failure(f"The answer above is valid and charged. {again}"):
+    with _report_failure(f"The answer above is valid and charged. {again}"):
         from privmax.report import html
 
         _write(report, lambda: html(release, **about), as_json)
 
 
 def explain_repetition(release: Release, what: str) -> str:
-    """How to have what could not be written, in words."""
+    """Return how to have what could not be written, in words."""
     if release.request is None:
         return (
             f"Running the command again for {what} would be another release, with its own privacy "
             "cost."
         )
-    asked = shlex.quote(release.request)
-    return f"For {what}, run it again with --request {asked}: that costs nothing more."
+    request = shlex.quote(release.request)
+    return f"For {what}, run it again with --request {request}: that costs nothing more."
 
 
-def report_comparison(report: str | None, found: Comparison, as_json: bool, **about: Any) -> None:
+def report_comparison(report: str | None, result: Comparison, as_json: bool, **about: Any) -> None:
     """Write the page about a comparison that is printed already.
 
     about    what `privmax.report.comparison_page` is to say of it
     """
     if report is None:
         return
-    with _tell_failure("The comparison above is valid."):
+    with _report_failure("The comparison above is valid."):
         from privmax.report import comparison
 
-        _write(report, lambda: comparison(found, **about), as_json)
+        _write(report, lambda: comparison(result, **about), as_json)
 
 
 def _write(report: str, page: Callable[[], str], as_json: bool) -> None:
@@ -93,16 +94,16 @@ def _write(report: str, page: Callable[[], str], as_json: bool) -> None:
     with busy("Writing the report"):
         write(page(), report)
     if not as_json:
-        click.echo(f"{'report':11}{spell_out(report)}")
+        click.echo(f"{'report':11}{escape_text(report)}")
 
 
 @contextmanager
-def _tell_failure(told: str) -> Iterator[None]:
+def _report_failure(message: str) -> Iterator[None]:
     try:
         yield
     except PrivmaxError as error:
-        raise Refused(f"{without_urls(describe_error(error))} {told}") from None
+        raise Refused(f"{without_urls(describe_error(error))} {message}") from None
     except Exception as error:
         raise Refused(
-            f"--report: the page could not be made ({type(error).__name__}). {told}"
+            f"--report: the page could not be made ({type(error).__name__}). {message}"
         ) from None

@@ -1,4 +1,4 @@
-"""The one skeleton of a command that releases: `select`, `itemsets` and `learn` all run through it.
+"""The one skeleton of a command that releases: `select`, `keys`, `itemsets`, `learn` use it.
 
 Options are checked, the ledger is opened, the answer is made and printed, and a page about it is
 written. Errors say what was wrong and whether anything is spent.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
@@ -19,25 +18,29 @@ import click
 
 from privmax.advice import next_steps
 from privmax.cli.environment import LEDGER, LEDGER_NAME, check_ledger
-from privmax.cli.group import REQUEST, Refused, refusal
+from privmax.cli.exits import Exit
+from privmax.cli.group import REQUEST, NoReader, Refused, refusal
 from privmax.cli.messages import describe_error, describe_ledger_error, spell_option
 from privmax.cli.options import LedgerOptions, Limits
-from privmax.cli.output import busy, describe_release, dump_release, exact_privacy
+from privmax.cli.output import busy, describe_release, dump_release
 from privmax.cli.passwords import without_urls
 from privmax.cli.report import check_report, report_release
+from privmax.cli.streams import has_reader
 from privmax.cli.tables import Table, check_columns, check_output, write_output
-from privmax.display import spell_out, to_json
+from privmax.display import escape_text, on_terminal, to_json
 from privmax.errors import BudgetError, LedgerError, ParameterError, PrivacyWarning, PrivmaxError
 from privmax.ledger import Ledger
 from privmax.padding import pad_time, read_seconds
+from privmax.privacy import exact_privacy
 from privmax.resources import Resources, use
-from privmax.sources.places import would_read
+from privmax.sources.places import require_table, would_read
 from privmax.universe import Universe
-from privmax.warnings import afresh
+from privmax.warnings import reset_once
 from privmax.writing import check_apart
 
 if TYPE_CHECKING:
-    from privmax.ledger.payment import Request
+    from privmax.cli.inputs import Input
+    from privmax.ledger.request import Request
     from privmax.release import Release
 
 
@@ -55,6 +58,7 @@ class Job:
     below     a line to print below the release
     save      is given the release and its JSON when it is printed; None: nothing is saved
     table     tells what a file of the release holds; None: the command writes none
+    data      what it reads: a strict ledger is not charged for what its name refuses
     """
 
     doing: str
@@ -67,6 +71,7 @@ class Job:
     below: str = ""
     save: Callable[[Release, str], None] | None = None
     table: Callable[[], Table] | None = None
+    data: Input | None = None
 
 
 @dataclass(frozen=True)
@@ -84,13 +89,15 @@ class Output:
     table: str | None = None
     others: Mapping[str, str | None] = field(default_factory=dict)
 
+    @property
+    def files(self) -> dict[str, str | None]:
+        """All of them, by option."""
+        return {**self.others, "output": self.table, "report": self.report}
+
     def check(self, inputs: Mapping[str, str | None]) -> None:
-        """Refuse, before anything is charged, what could not be written, or would be what is
-        read.
-        """
-        written = {**self.others, "output": self.table, "report": self.report}
-        check_apart(written, inputs)
-        for option, path in written.items():
+        """Refuse, before anything is charged, outputs that cannot be written or are inputs."""
+        check_apart(self.files, inputs)
+        for option, path in self.files.items():
             if path is not None and would_read(inputs["FILE"] or "", path):
                 raise ParameterError(
                     option,
@@ -104,10 +111,17 @@ class Output:
             check_report(self.report)
 
 
+CHECK_WORDS = (
+    f"{'checked':11}FILE can be read, and its columns and types fit the question\n"
+    f"{'cost':11}none: nothing was drawn, released or charged"
+)
+"""What --check prints where all is well."""
+
+
 class BudgetRefused(Refused):
     """The budget does not allow it."""
 
-    exit_code = 3
+    exit_code = Exit.OVER_BUDGET
 
 
 def run_job(
@@ -123,9 +137,9 @@ def run_job(
     limits     what DuckDB may use, and how long the answer is to take
     explain    an error in words
     """
-    seconds, is_shown = limits["pad_time"], sys.stderr.isatty()
+    seconds, is_shown = limits["pad_time"], on_terminal()
     padded = seconds is not None
-    with _tell_errors(output.as_json, charging, explain, padded), ExitStack() as stack:
+    with _report_errors(output.as_json, charging, explain, padded), ExitStack() as stack:
         watched: list[Any] = []
         schedule: AbstractContextManager[None] = nullcontext()
         if seconds is not None:
@@ -138,30 +152,47 @@ def run_job(
         if output.table is not None and job.table is not None:
             table = job.table()
             check_columns(output.table, table)
+        if not has_reader():
+            raise NoReader("Standard output is a pipe that nothing reads. Nothing was charged.")
         request = open_request(charging, stack)
+        if job.data is not None and request is not None:
+            ledger = request.payer
+            require_table(job.data.file, job.data.table, lambda: ledger.strict)
         with busy(job.doing, watched), use(resources), schedule:
             release = job.answer(request)
-        beside = _beside(release, request)
+        if release.checked:
+            _print_check(output)
+            return
+        payment = _describe_payment(release, request)
     if output.as_json:
-        text = dump_release(job.fields(release), release, beside)
+        text = dump_release(job.fields(release), release, payment)
     else:
         words, more = job.words(release), {**job.more(release), "next": _next_steps(job, release)}
-        text = describe_release(job.name, words, release, beside, more)
+        text = describe_release(job.name, words, release, payment, more)
         text = "\n".join(filter(None, (text, job.below)))
     click.echo(text)
     if job.save is not None:
-        job.save(release, dump_release(job.fields(release), release, beside))
+        job.save(release, dump_release(job.fields(release), release, payment))
     if output.table is not None and table is not None:
-        dumped = dump_release(job.fields(release), release, beside)
+        dumped = dump_release(job.fields(release), release, payment)
         write_output(output.table, table, release, dumped, output.as_json)
     if output.report is not None:
         report_release(
-            output.report, release, beside, charging, output.as_json, **job.about(release)
+            output.report, release, payment, charging, output.as_json, **job.about(release)
         )
 
 
+def _print_check(output: Output) -> None:
+    """Say that all is well, and which files are not written although they were asked for."""
+    click.echo(to_json({"checked": True}) if output.as_json else CHECK_WORDS)
+    options = sorted(f"--{option}" for option, path in output.files.items() if path is not None)
+    if options:
+        message = f"nothing: {' and '.join(options)} need{'s' * (len(options) == 1)} a release"
+        click.echo(f"{'written':11}{message}", err=output.as_json)
+
+
 def _next_steps(job: Job, release: Release) -> list[str]:
-    """What to do if there was no answer."""
+    """Return what to do if there was no answer."""
     if release.items:
         return []
     about = job.about(release)
@@ -170,11 +201,12 @@ def _next_steps(job: Job, release: Release) -> list[str]:
 
 
 def open_request(charging: LedgerOptions, stack: ExitStack) -> Request | None:
-    """The request that the options of a ledger make; `stack` closes the ledger. None: nothing
-    is charged.
+    """Make the request that the options of a ledger describe; `stack` closes the ledger.
+
+    None where nothing is charged.
     """
-    asked = {name: charging[name] for name in ("request", "account", "dataset")}
-    named = {"ledger-name": charging["ledger_name"], **asked}
+    names = {name: charging[name] for name in ("request", "account", "dataset")}
+    named = {"ledger-name": charging["ledger_name"], **names}
     where = charging["ledger"]
     if os.environ.get(LEDGER) or os.environ.get(LEDGER_NAME):
         check_ledger(where, charging["ledger_name"])
@@ -189,7 +221,7 @@ def open_request(charging: LedgerOptions, stack: ExitStack) -> Request | None:
     refuse_folder(where)
     ledger = Ledger.at(where, _ledger_name(charging))
     stack.callback(ledger.close)
-    return ledger.request(asked["request"], account=asked["account"], dataset=asked["dataset"])
+    return ledger.request(names["request"], account=names["account"], dataset=names["dataset"])
 
 
 def refuse_folder(where: str) -> None:
@@ -201,9 +233,9 @@ def refuse_folder(where: str) -> None:
 
 
 @contextmanager
-def print_warnings(held: bool = False) -> Iterator[None]:
+def print_warnings(is_delayed: bool = False) -> Iterator[None]:
     """Warnings of ours as lines on standard error, each once; if they are held, at the end."""
-    told: list[str] = []
+    messages: list[str] = []
 
     def show(
         message: Warning | str,
@@ -214,37 +246,38 @@ def print_warnings(held: bool = False) -> Iterator[None]:
         line: str | None = None,
     ) -> None:
         if issubclass(category, PrivacyWarning):
-            text = f"Warning: {spell_out(str(message))}"
-            if held:
-                told.append(text)
+            text = f"Warning: {escape_text(str(message))}"
+            if is_delayed:
+                messages.append(text)
             else:
                 click.echo(text, err=True)
         else:
             others(message, category, filename, lineno, file, line)
 
-    with afresh(), warnings.catch_warnings():
+    with reset_once(), warnings.catch_warnings():
         warnings.simplefilter("always", PrivacyWarning)
         others, warnings.showwarning = warnings.showwarning, show
         try:
             yield
         finally:
-            for text in told:
+            for text in messages:
                 click.echo(text, err=True)
 
 
 @contextmanager
-def _tell_errors(
+def _report_errors(
     as_json: bool,
     charging: LedgerOptions,
     explain: Callable[[PrivmaxError], str],
     padded: bool,
 ) -> Iterator[None]:
-    """Errors in the words of `explain`, and whether anything is spent. Exit 3: the budget does not
-    allow it. Exit 4: it may be tried again. Where time is padded, warnings come last: when they
-    come tells when data was read.
+    """Print errors in the words of `explain`, and whether anything is spent.
+
+    Exit 3: the budget does not allow it. Exit 4: it may be tried again. Where time is padded,
+    warnings come last: when they come would reveal when data was read.
     """
     try:
-        with print_warnings(held=padded):
+        with print_warnings(is_delayed=padded):
             yield
     except BudgetError as error:
         if as_json:
@@ -268,16 +301,18 @@ def _tell_errors(
         raise
 
 
-def _beside(release: Release, request: Request | None) -> dict[str, Any]:
-    """What to show of a release that was charged: the id of its request, what is left (None: not
-    known now), and when its answer was recorded, if that was before.
+def _describe_payment(release: Release, request: Request | None) -> dict[str, Any]:
+    """Return what to show of a release that was charged.
+
+    The id of its request, what is left (None: not known now), and when its answer was recorded, if
+    that was before.
     """
     if request is None:
         return {}
     context = click.get_current_context(silent=True)
     if context is not None:
         context.meta[REQUEST] = release.request
-    left, ledger = None, request.ledger
+    left, ledger = None, request.payer
     with suppress(LedgerError):  # the answer is recorded, and must be shown
         if release.recorded is None and release.request is not None:
             left = ledger.left_after(release.request)

@@ -19,7 +19,7 @@ import click
 from privmax.cli.group import Refused
 from privmax.cli.messages import describe_error
 from privmax.cli.report import explain_repetition
-from privmax.display import portable, spell_out
+from privmax.display import escape_text, portable
 from privmax.errors import ParameterError, PrivmaxError, explain_install
 from privmax.writing import check_file, write
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 ENDINGS = (".csv", ".parquet", ".json")
 RANK, ERROR = "rank", "error"
+RELATIVE = (("relative", "number"), ("apart", "number"), ("close", "whole"))
 
 _FORMULA = re.compile(r"'*([\t\r\n]|[\s\0\ufeff\u200b]*[=+\-@\uff1d\uff0b\uff0d\uff20])")
 """How texts begin that a spreadsheet would run, or those that are marked already."""
@@ -37,7 +38,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
 class Column(NamedTuple):
     """A column of the table.
 
-    kind    "text", "texts" (a list of them), "number" or "whole" (a number of rows)
+    kind    "text", "texts" (a list of them), "number" or "whole" (a number of rows, or 0 and 1)
     """
 
     name: str
@@ -52,30 +53,72 @@ class Table:
     split    an item as the texts of these columns; one of kind "texts" gets a list
     count    what the column of noisy counts is called; None: none are asked for
     ranked   whether there is a column of ranks
+    relative   whether there are columns of relative counts
     """
 
     items: tuple[Column, ...]
     split: Callable[[Any], Sequence[object]]
     count: str | None = None
     ranked: bool = False
+    relative: bool = False
 
     def columns(self) -> list[Column]:
-        """All columns, in their order. None depends on what was released."""
+        """Return all columns, in their order. None depends on what was released."""
         ranks = [Column(RANK, "whole")] if self.ranked else []
         counts = [] if self.count is None else [self.count, ERROR]
-        return [*ranks, *self.items, *(Column(name, "number") for name in counts)]
+        relative = [Column(*one) for one in RELATIVE] if self.relative else []
+        return [*ranks, *self.items, *(Column(name, "number") for name in counts), *relative]
 
     def rows(self, release: Release) -> list[list[object]]:
-        """What was released, a row each."""
-        found: list[list[object]] = []
+        """Return what was released, a row each."""
+        rows: list[list[object]] = []
+        numbers = release.ranks if self.ranked else ()
         for place, item in enumerate(release.items):
-            ranks = [place + 1] if self.ranked else []
+            ranks = [numbers[place]] if self.ranked else []
             counts: list[object] = []
             if self.count is not None:
                 known = release.counts[place] if release.counts else None
                 counts = [known, release.error if release.counts else None]
-            found.append([*ranks, *self.split(item), *counts])
-        return found
+            relative: list[object] = []
+            if self.relative and release.relative is not None and release.close is not None:
+                relative = [release.relative[place], release.apart, int(release.close[place])]
+            elif self.relative:  # a recorded list of an earlier version
+                relative = [None] * len(RELATIVE)
+            rows.append([*ranks, *self.split(item), *counts, *relative])
+        return rows
+
+
+def item_table(
+    names: Sequence[str],
+    has_counts: bool,
+    *,
+    ranked: bool = False,
+    relative: bool = False,
+    by: str | None = None,
+) -> Table:
+    """Return the table of items that columns name, with their noisy counts where there are some.
+
+    Args:
+        names: The columns, which together name an item.
+        has_counts: Whether counts were asked for.
+        ranked: Whether there is a column of ranks.
+        relative: Whether there are columns of how far apart the items are.
+        by: The column of groups, if items are released with theirs.
+    """
+
+    def split(item: object) -> Sequence[object]:
+        return item if len(names) > 1 and isinstance(item, tuple) else [item]
+
+    def split_group(pair: Any) -> Sequence[object]:
+        group, item = pair
+        return [group, *split(item)]
+
+    count = "count" if has_counts else None
+    if by is not None:
+        columns = tuple(Column(name, "text") for name in (by, *names))
+        return Table(columns, split_group, count, ranked, relative)
+    columns = tuple(Column(name, "text") for name in names)
+    return Table(columns, split, count, ranked, relative)
 
 
 def check_output(file: str) -> None:
@@ -96,8 +139,8 @@ def check_columns(file: str, table: Table) -> None:
     names = [column.name for column in table.columns()]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None and _ending(file) != ".json":
-        told = f"the table would have two columns called {twice!r}"
-        raise ParameterError("output", file, told, "Write a .json file.")
+        reason = f"the table would have two columns called {twice!r}"
+        raise ParameterError("output", file, reason, "Write a .json file.")
 
 
 def write_output(file: str, table: Table, release: Release, text: str, as_json: bool) -> None:
@@ -108,25 +151,27 @@ def write_output(file: str, table: Table, release: Release, text: str, as_json: 
     try:
         write(_content(_ending(file), table, release, text), file, "output")
     except Exception as error:
-        told = f"--output: {file} could not be written ({type(error).__name__})."
-        told = describe_error(error) if isinstance(error, PrivmaxError) else told
+        message = f"--output: {file} could not be written ({type(error).__name__})."
+        message = describe_error(error) if isinstance(error, PrivmaxError) else message
         stands = "The answer above is valid and charged."
-        raise Refused(f"{told} {stands} {explain_repetition(release, 'the file')}") from None
+        raise Refused(f"{message} {stands} {explain_repetition(release, 'the file')}") from None
     if not as_json:
-        click.echo(f"{'output':11}{spell_out(file)}")
+        click.echo(f"{'output':11}{escape_text(file)}")
 
 
 def _content(ending: str, table: Table, release: Release, text: str) -> str | bytes:
     if ending == ".json":
         return f"{text}\n"
-    columns, rows = table.columns(), table.rows(release)
-    return _csv(columns, rows) if ending == ".csv" else _parquet(columns, rows)
+    if ending == ".csv":
+        return to_csv(table, release)
+    return _parquet(table.columns(), table.rows(release))
 
 
-def _csv(columns: Sequence[Column], rows: Sequence[Sequence[object]]) -> bytes:
-    """Text in quotes, numbers without, and nothing where there is none."""
+def to_csv(table: Table, release: Release) -> bytes:
+    """Return a release as CSV: text in quotes, numbers without, nothing where there is none."""
+    columns = table.columns()
     lines = [[_quote(column.name) for column in columns]]
-    for row in rows:
+    for row in table.rows(release):
         lines.append([_cell(column, value) for column, value in zip(columns, row, strict=True)])
     text = "".join(f"{','.join(line)}\n" for line in lines)
     return text.encode("utf-8", "backslashreplace")  # half of a surrogate pair is no text
@@ -142,7 +187,7 @@ def _cell(column: Column, value: object) -> str:
 
 
 def guard(text: str) -> str:
-    """The text with an apostrophe before it where a spreadsheet would take it for a formula.
+    """Return the text with an apostrophe before it where a spreadsheet would take it for a formula.
 
     Whoever takes one apostrophe away, where one stands before such a text, has the label again.
 
@@ -179,7 +224,7 @@ def _parquet(columns: Sequence[Column], rows: Sequence[Sequence[object]]) -> byt
 
 
 def _plain(column: Column, value: object) -> object:
-    """A value that fits the type of its column, whatever was released."""
+    """Return a value that fits the type of its column, whatever was released."""
     if column.kind == "texts":
         assert isinstance(value, Sequence)
         return [_clean(_text(one)) for one in value]

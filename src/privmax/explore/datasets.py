@@ -152,6 +152,11 @@ class Dataset:
         return Reading(Columns(**columns, where=where), read, ready)
 
     @property
+    def has_keys(self) -> bool:
+        """Whether all keys that enough individuals have may be asked for."""
+        return self.user is not None and self.score is None
+
+    @property
     def protects(self) -> str:
         """Whom the cost protects, in words."""
         if self.user is not None:

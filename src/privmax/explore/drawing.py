@@ -1,13 +1,13 @@
-"""Pictures as SVG within a page. Lengths are shares of the width, so that letters keep their size
-on a phone; colors come from the style sheet, which knows light and dark.
+"""Pictures as SVG within a page: where everything goes, which a template then draws. Lengths are
+shares of the width, so that letters keep their size on a phone; colors come from the style sheet,
+which knows light and dark.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from math import log10
-
-from privmax.report.markup import text
 
 LEFT, WIDE = 13, 84
 """Where the lines of a picture begin and how far they go, in percent of its width."""
@@ -18,28 +18,43 @@ TALL = 200
 Line = Sequence[tuple[float, float]]
 
 
-def bar(share: float, *, is_marked: bool = False) -> str:
-    """A bar of a length from 0 to 1, for a cell of a table. What it shows stands beside it."""
-    wide = 100 * min(max(share, 0.0), 1.0)
-    kind = "length marked" if is_marked else "length"
-    return (
-        f'<svg class="bars" height="14" width="100%" aria-hidden="true"><rect class="{kind}" '
-        f'x="0" y="1" height="12" width="{wide:.2f}%"/></svg>'
-    )
+@dataclass(frozen=True)
+class Picture:
+    """Lines over a common axis, with a legend. Places are text, as SVG has them.
+
+    title      what it shows
+    across     what is drawn from left to right
+    up         what is drawn upward
+    lines      the points of each line, by its name; the first one stands out
+    heights    heights that are named at the left: the place of the line, of its name, and the name
+    ticks      places that are named below: the place, how its name is aligned, and the name
+    mark       a place to point at
+    """
+
+    title: str
+    across: str
+    up: str
+    lines: Mapping[str, str]
+    heights: Sequence[tuple[str, str, str]]
+    ticks: Sequence[tuple[str, str, str]]
+    mark: str | None
+    left: int = LEFT
+    wide: int = WIDE
+    tall: int = TALL
 
 
-def lines(
+def lay_out(
     found: Mapping[str, Line],
     *,
     title: str,
     across: str,
     up: str,
     marked: float | None = None,
-    ticks: Sequence[float] = (),
     heights: Sequence[tuple[float, str]] = (),
+    ticks: Sequence[tuple[float, str]] = (),
     is_stepped: bool = False,
-) -> str:
-    """Lines over a common axis, with a legend.
+) -> Picture:
+    """Return where the parts of a picture go.
 
     Args:
         found: Points of each line, by its name; the first one stands out.
@@ -47,8 +62,8 @@ def lines(
         across: What is drawn from left to right.
         up: What is drawn upward.
         marked: A place to point at.
-        ticks: Places that are named below; default: five of them.
         heights: Heights that are named at the left, and how.
+        ticks: Places that are named below, and how; by default five, by their numbers.
         is_stepped: Whether a line keeps its height until the next point.
     """
     xs = [x for line in found.values() for x, _ in line]
@@ -59,56 +74,32 @@ def lines(
     def place(x: float) -> float:
         return (x - low) / span
 
-    drawn = "".join(
-        f'<polyline class="line s{number}" vector-effect="non-scaling-stroke" fill="none" '
-        f'points="{_points(line, place, most, is_stepped)}"/>'
-        for number, line in reversed(list(enumerate(found.values())))
-    )
-    grid = "".join(
-        f'<line class="grid" x1="{LEFT}%" x2="{LEFT + WIDE}%" y1="{_down(y, most):.1f}" '
-        f'y2="{_down(y, most):.1f}"/><text class="tick" x="{LEFT - 1}%" '
-        f'y="{_down(y, most) + 4:.1f}" text-anchor="end">{text(words)}</text>'
-        for y, words in heights
-    )
-    below = "".join(
-        f'<text class="tick" x="{LEFT + WIDE * place(x):.2f}%" y="{TALL + 28}" '
-        f'text-anchor="middle">{text(_short(x))}</text>'
-        for x in (ticks or [low + span * step / 4 for step in range(5)])
-    )
-    mark = ""
-    if marked is not None:
-        at = f"{LEFT + WIDE * place(marked):.2f}%"
-        mark = f'<line class="mark" x1="{at}" x2="{at}" y1="10" y2="{TALL + 10}"/>'
-    legend = "".join(
-        '<li><svg class="swatch" width="26" height="8" aria-hidden="true">'
-        f'<line class="line s{number}" x1="0" x2="26" y1="4" y2="4"/></svg>{text(name)}</li>'
-        for number, name in enumerate(found)
-    )
-    return (
-        f'<figure><figcaption>{text(title)}</figcaption><svg class="picture" width="100%" '
-        f'height="{TALL + 56}" role="img" aria-label="{text(title)}">{grid}'
-        f'<svg x="{LEFT}%" y="10" width="{WIDE}%" height="{TALL}" viewBox="0 0 100 100" '
-        f'preserveAspectRatio="none" overflow="visible">{drawn}</svg>{mark}{below}'
-        f'<text class="tick" x="{LEFT + WIDE / 2}%" y="{TALL + 48}" text-anchor="middle">'
-        f'{text(across)}</text></svg><p class="hint">Upward: {text(up)}</p>'
-        f'<ul class="legend">{legend}</ul></figure>'
+    def percent(x: float) -> str:
+        return f"{LEFT + WIDE * place(x):.2f}"
+
+    below = ticks or [(x, _short(x)) for x in (low + span * step / 4 for step in range(5))]
+    named = [(10 + TALL * (1 - y / most), words) for y, words in heights]
+    return Picture(
+        title,
+        across,
+        up,
+        {name: _points(line, place, most, is_stepped) for name, line in found.items()},
+        [(f"{y:.1f}", f"{y + 4:.1f}", words) for y, words in named],
+        [(percent(x), "end" if place(x) > 0.95 else "middle", words) for x, words in below],
+        None if marked is None else percent(marked),
     )
 
 
-def _points(line: Line, place: object, most: float, is_stepped: bool) -> str:
+def _points(line: Line, place: Callable[[float], float], most: float, is_stepped: bool) -> str:
     found: list[str] = []
     before: float | None = None
     for x, y in line:
-        across, height = 100 * place(x), 100 * (1 - y / most)  # type: ignore[operator]
+        across, height = 100 * place(x), 100 * (1 - y / most)
         if is_stepped and before is not None:
             found.append(f"{across:.2f},{before:.2f}")
         found.append(f"{across:.2f},{height:.2f}")
         before = height
     return " ".join(found)
-
-
-def _down(y: float, most: float) -> float:
-    return 10 + TALL * (1 - y / most)
 
 
 def _short(number: float) -> str:

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from fractions import Fraction
+from typing import Any, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
-from privmax.display import in_words
+from privmax.display import format_label
 from privmax.explore import drawing
 from privmax.explore.ask_page import answer_address
-from privmax.explore.markup import notice, number, rows
-from privmax.explore.state import Explorer
+from privmax.explore.state import Explorer, Notice, is_part, render_part
 from privmax.ledger import Event, Ledger
 from privmax.ledger.events import RELEASED, RESERVED, privacy_of
-from privmax.numbers import round_down, round_up
+from privmax.numbers import round_up
 from privmax.privacy import Privacy
-from privmax.report.markup import cards, code, name, paragraph, price, section, text
 
-SHOWN = 100
-"""Events that a page lists."""
+SHOWN = (50, 500, 5_000)
+"""Events that a page lists: at first, and with each link to more."""
+
+OPEN_SHOWN = 20
+"""Charges without an answer that a page lists."""
+
+ACCOUNTS_SHOWN = 100
+"""Accounts that a page lists."""
+
+FAULTS_SHOWN = 20
+"""Faults that a page lists."""
 
 UNITS = {"days": 86_400, "hours": 3_600}
 """Seconds of the units of time that a picture counts in, if it spans more than three of them."""
@@ -31,146 +38,134 @@ UNITS = {"days": 86_400, "hours": 3_600}
 POINTS = 300
 """Steps that a picture has at most."""
 
+HIGHEST = Fraction(10**300)
+"""What a picture counts as the largest number."""
+
+
+class Line(NamedTuple):
+    """One event of the table.
+
+    when        when it happened; "": it cannot be read
+    what        what was asked or done
+    who         who did
+    address     where its answer stands; "": it has none
+    items       the first items of the answer; "": it lists none
+    answer      what is said beside them, or instead of them
+    is_missing  whether its answer was never recorded
+    epsilon     what it cost, and what all events until then cost; None: it cannot be read
+    delta       the same
+    spent       the same
+    """
+
+    when: str
+    what: str
+    who: str
+    address: str = ""
+    items: str = ""
+    answer: str = ""
+    is_missing: bool = False
+    epsilon: str = ""
+    delta: str = ""
+    spent: str | None = None
+
 
 async def show(explorer: Explorer, request: Request) -> Response:
     """The page."""
     if explorer.ledger is None:
-        words = "There is no ledger. Start with --ledger FILE to see one here."
-        return explorer.page("history", "History", notice(text(words)))
-    parts = await explorer.in_thread(_parts, explorer, explorer.ledger)
-    return explorer.page("history", "History", *parts)
+        problem = Notice("There is no ledger. Start with --ledger FILE to see one here.")
+        return explorer.page("notice.html", "history", "History", problem=problem)
+    asked = {str(one): one for one in SHOWN}.get(request.query_params.get("last", ""), SHOWN[0])
+    found = await explorer.in_thread(_look_up, explorer, explorer.ledger, asked)
+    return explorer.page("history.html", "history", "History", **found)
 
 
-def _parts(explorer: Explorer, ledger: Ledger) -> list[str]:
-    latest: deque[Event] = deque(maxlen=SHOWN)
-    answers: dict[str, Event] = {}
-    open_charges: dict[str, Event] = {}
-    steps: list[tuple[str, Privacy, Privacy]] = []
-    events = 0
-    for event in ledger.history():
-        events += 1
-        if event.kind == RELEASED:
-            open_charges.pop(str(event.request), None)
-            answers[str(event.request)] = event
-            while len(answers) > 2 * SHOWN:
-                answers.pop(next(iter(answers)))
-            continue
-        latest.append(event)
-        if event.kind == RESERVED:
-            open_charges[str(event.request)] = event
-        steps.append((event.when, event.budget, event.spent))
-        if len(steps) > 4 * POINTS:
-            del steps[1:-1:2]
-    budget, spent, left = ledger.budget, ledger.spent, ledger.remaining
-    return [
-        cards(
-            {
-                "Granted": price(budget, left=True),
-                "Spent": price(spent),
-                "Left": price(left, left=True),
-                "Events": f"{events:,}",
-            }
-        ),
-        _about(ledger),
-        _open_requests(open_charges),
-        section("What was asked", _table(explorer, latest, answers, events)),
-        section("What was spent", _picture(steps)),
-        _accounts(ledger),
-        section("Check and keep", _tools()),
-    ]
+def _look_up(explorer: Explorer, ledger: Ledger, last: int) -> dict[str, Any]:
+    """What the page shows, by name."""
+    # An answer comes after its charge: those of the last charges are among the last events.
+    latest = list(ledger.history(last=2 * last))
+    events = ledger.event_count
+    steps = [event for event in ledger.sample(POINTS) if event.fault is None]
+    standing = ledger.standing()
+    released = [event for event in latest if event.kind == RELEASED and event.fault is None]
+    answers = {str(event.request): event for event in released}
+    asked = [event for event in latest if event.kind != RELEASED or event.fault is not None]
+    return {
+        "fault": standing.fault,
+        "whole": standing.whole,
+        "events": events,
+        "unanswered": ledger.unanswered(last=OPEN_SHOWN),
+        "most_unanswered": OPEN_SHOWN,
+        "lines": [
+            _line(explorer, event, answers.get(str(event.request)))
+            for event in reversed(asked[-last:])
+        ],
+        "is_cut": len(asked) > last or len(latest) < events,
+        "more": next((one for one in SHOWN if one > last), None),
+        "picture": _lay_out(steps) if len(steps) > 1 else None,
+        "accounts": sorted(standing.accounts.items())[:ACCOUNTS_SHOWN],
+        "answer_address": answer_address,
+        "minute": _minute,
+    }
 
 
-def _about(ledger: Ledger) -> str:
-    unit = ledger.unit or "nobody yet: the first charge decides"
-    strict = "before" if ledger.strict else "after"
-    return paragraph(
-        f"Ledger {name(ledger.name)}. Costs add up by the rule {code(ledger.rule)}. It protects "
-        f"{text(f'one {unit}' if ledger.unit else unit)}, and is charged {strict} data is read."
+def _line(explorer: Explorer, event: Event, answered: Event | None) -> Line:
+    if event.fault is not None:
+        return Line("", f"event {event.seq:,} cannot be read: {event.fault}", event.who)
+    line = Line(
+        _minute(event.when),
+        _what(explorer, event),
+        event.who,
+        spent=round_up(event.spent.epsilon),
     )
-
-
-def _open_requests(charges: Mapping[str, Event]) -> str:
-    if not charges:
-        return ""
-    listed = "".join(
-        f'<li><a href="{text(answer_address(request))}">{text(request)}</a>, charged '
-        f"{text(_minute(event.when))}</li>"
-        for request, event in list(charges.items())[-20:]
+    if event.kind != RESERVED:
+        return line
+    cost = privacy_of(event.body["price"])
+    items, answer = ("", "") if answered is None else _answer(answered)
+    return line._replace(
+        address=answer_address(str(event.request)),
+        items=items,
+        answer=answer,
+        is_missing=answered is None,
+        epsilon=round_up(cost.epsilon),
+        delta=round_up(cost.delta),
     )
-    return notice(
-        "Charged, and never answered: something stopped in the middle. Their answers can be had "
-        f"at no cost.<ul>{listed}</ul>",
-        "warning",
-    )
-
-
-def _table(
-    explorer: Explorer, latest: deque[Event], answers: Mapping[str, Event], events: int
-) -> str:
-    lines = [_line(explorer, event, answers.get(str(event.request))) for event in reversed(latest)]
-    more = f" Only the last {SHOWN} are listed." if events > SHOWN else ""
-    headings = ["when", "what", "answer", "#ε", "#δ", "#spent ε", "who"]
-    return rows(headings, lines, f"The ledger, the latest first.{more}")
-
-
-def _line(explorer: Explorer, event: Event, answered: Event | None) -> list[str]:
-    what, cost = _what(explorer, event), Privacy(0, 0)
-    if event.kind == RESERVED:
-        cost = privacy_of(event.body["price"])
-        what = f'<a href="{text(answer_address(str(event.request)))}">{what}</a>'
-    amounts = [number(""), number("")]
-    if event.kind == RESERVED:
-        amounts = [number(round_up(cost.epsilon)), number(round_up(cost.delta))]
-    return [
-        f'<th scope="row" class="when">{text(_minute(event.when))}</th>',
-        what,
-        _answer(answered) if event.kind == RESERVED else "",
-        *amounts,
-        number(round_up(event.spent.epsilon)),
-        name(event.who),
-    ]
 
 
 def _what(explorer: Explorer, event: Event) -> str:
     if event.kind != RESERVED:
         words = {"created": "budget created", "granted": "more was granted"}
-        account = f": {in_words(event.account)}" if event.account else ""
-        return text(words.get(event.kind, event.kind) + account)
-    what: dict[str, Any] = event.body.get("what", {})
-    options = what.get("options", {})
-    about = [what.get("dataset") or "", str(options.get("item") or _column(what))]
+        account = f": {format_label(event.account)}" if event.account else ""
+        return words.get(event.kind, event.kind) + account
+    asked = event.question
+    options = asked.options
+    about = [asked.dataset or "", str(options.get("item") or asked.columns.get("item", ""))]
     if options.get("k", 1) != 1:
         about.append(f"k {options['k']}")
     if options.get("where"):
         about.append(str(options["where"]))
-    shown = ", ".join(in_words(one) for one in about if one)
-    command = str(what.get("command", "release"))
-    return text(explorer.without_paths(f"{command}: {shown}" if shown else command))
+    shown = ", ".join(format_label(one) for one in about if one)
+    command = asked.command or "release"
+    return explorer.without_paths(f"{command}: {shown}" if shown else command)
 
 
-def _column(what: Mapping[str, Any]) -> str:
-    return str(what.get("columns", {}).get("item", ""))
-
-
-def _answer(answered: Event | None) -> str:
-    if answered is None:
-        return "<em>not recorded</em>"
-    items = answered.body.get("answer", {}).get("items", [])
+def _answer(answered: Event) -> tuple[str, str]:
+    """The first items of an answer, and what is said beside them."""
+    items = answered.items
+    if not isinstance(answered.body["answer"], dict):  # recorded by another program
+        return "", "recorded"
     if not items:
-        return "no answer"
-    shown = [in_words(item if isinstance(item, str | int) else json.dumps(item)) for item in items]
+        return "", "no answer"
+    shown = [
+        format_label(item if isinstance(item, str | int) else json.dumps(item)) for item in items
+    ]
     more = f" and {len(shown) - 3} more" if len(shown) > 3 else ""
-    return name(", ".join(shown[:3])) + text(more)
+    return ", ".join(shown[:3]), more
 
 
-def _picture(steps: list[tuple[str, Privacy, Privacy]]) -> str:
-    if len(steps) < 2:
-        return paragraph("Nothing was spent yet.")
-    start = datetime.fromisoformat(steps[0][0])
-    shown = steps[:: max(1, len(steps) // POINTS)]
-    if shown[-1] is not steps[-1]:
-        shown.append(steps[-1])
-    shown.append((datetime.now(UTC).isoformat(), *steps[-1][1:]))
+def _lay_out(events: Sequence[Event]) -> drawing.Picture:
+    start = datetime.fromisoformat(events[0].when)
+    shown = [(event.when, event.budget, event.spent) for event in events]
+    shown.append((datetime.now(UTC).isoformat(), *shown[-1][1:]))
     passed: list[float] = []
     for when, _, _ in shown:  # a clock may have gone back
         since = (datetime.fromisoformat(when) - start).total_seconds()
@@ -179,10 +174,10 @@ def _picture(steps: list[tuple[str, Privacy, Privacy]]) -> str:
         ((name, long) for name, long in UNITS.items() if passed[-1] > 3 * long), ("minutes", 60)
     )
     times = [since / seconds for since in passed]
-    spent = [(at, float(one[2].epsilon)) for at, one in zip(times, shown, strict=True)]
-    granted = [(at, float(one[1].epsilon)) for at, one in zip(times, shown, strict=True)]
+    spent = [(at, _height(one[2])) for at, one in zip(times, shown, strict=True)]
+    granted = [(at, _height(one[1])) for at, one in zip(times, shown, strict=True)]
     most = max(y for _, y in granted) or 1.0
-    return drawing.lines(
+    return drawing.lay_out(
         {"spent": spent, "granted": granted},
         title="ε over time",
         across=f"{unit} since the budget was created",
@@ -192,68 +187,37 @@ def _picture(steps: list[tuple[str, Privacy, Privacy]]) -> str:
     )
 
 
-def _accounts(ledger: Ledger) -> str:
-    found = ledger.accounts()
-    if not found:
-        return ""
-    lines = [
-        [
-            f'<th scope="row">{name(account)}</th>',
-            number(round_down(budget.epsilon)),
-            number(round_up(spent.epsilon)),
-            number(round_down(budget.delta)),
-            number(round_up(spent.delta)),
-        ]
-        for account, (budget, spent) in sorted(found.items())[:SHOWN]
-    ]
-    headings = ["account", "#ε granted", "#ε spent", "#δ granted", "#δ spent"]
-    return section("Accounts", rows(headings, lines, "Accounts of the ledger"))
-
-
-def _tools() -> str:
-    return (
-        '<p class="buttons"><button type="button" hx-get="/history/verify" '
-        'hx-target="#verified" hx-indicator="#verified-box">Verify the ledger</button> '
-        '<a class="button quiet" href="/history/export.jsonl">Save the history</a></p>'
-        '<div id="verified-box"><p class="working" role="status"><span>Checking …</span></p>'
-        '<div id="verified" role="status"></div></div>'
-        "<noscript><p><a href='/history/verify'>Verify the ledger</a></p></noscript>"
-    )
+def _height(amount: Privacy) -> float:
+    return float(min(amount.epsilon, HIGHEST))
 
 
 async def verify(explorer: Explorer, request: Request) -> Response:
-    """Whether the history adds up."""
-    if explorer.ledger is None:
-        return HTMLResponse(notice("There is no ledger."))
-    count, last, faults = await explorer.in_thread(_verify, explorer.ledger)
-    if faults:
-        told = "".join(f"<li>{text(explorer.without_paths(str(one)))}</li>" for one in faults[:20])
-        return HTMLResponse(notice(f"The ledger is not sound:<ul>{told}</ul>", "error"))
-    words = (
-        f"All {count:,} events add up, and each follows from the one before. The hash of the last "
-        f"one is {code(last)}: note it elsewhere, and compare it next time."
-    )
-    return HTMLResponse(notice(words, "good"))
+    """Whether the history adds up: a page of its own, or only the words where htmx asks."""
+    verdict = None
+    if explorer.ledger is not None:
+        verdict = await explorer.in_thread(_verify, explorer, explorer.ledger)
+    if is_part(request):
+        return HTMLResponse(render_part("verdict.html", verdict=verdict))
+    return explorer.page("verified.html", "history", "Check of the ledger", verdict=verdict)
 
 
-def _verify(ledger: Ledger) -> tuple[int, str, list[object]]:
-    count, last = 0, ""
-    for event in ledger.history():
-        count, last = event.seq, event.hash
-    return count, last, list(ledger.verify())
+def _verify(explorer: Explorer, ledger: Ledger) -> dict[str, Any]:
+    faults = [explorer.without_paths(str(fault)) for fault in ledger.verify()]
+    (last,) = ledger.history(last=1)
+    return {"count": last.seq, "last": last.hash, "faults": faults[:FAULTS_SHOWN]}
 
 
 async def export(explorer: Explorer, request: Request) -> Response:
     """The history as it is stored, to be saved."""
     if explorer.ledger is None:
-        return HTMLResponse(notice("There is no ledger."), 404)
+        return HTMLResponse(render_part("verdict.html", verdict=None), 404)
     head = {"Content-Disposition": 'attachment; filename="privmax-history.jsonl"'}
     return StreamingResponse(_lines(explorer.ledger), media_type="application/jsonl", headers=head)
 
 
 def _lines(ledger: Ledger) -> Iterator[str]:
     for event in ledger.history():
-        yield json.dumps(vars(event), ensure_ascii=False) + "\n"
+        yield json.dumps(event.to_dict()) + "\n"
 
 
 def _minute(when: str) -> str:

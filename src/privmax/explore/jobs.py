@@ -35,16 +35,13 @@ SAMPLES: dict[str, dict[str, Any]] = {
 }
 """What there is to say of the shipped data sets."""
 
-LATER = ("large-margin", "large-margin-truncated")
-"""Mechanisms whose leads take a second or more: a page shows all others first."""
-
-LATER_IN_LISTS = ("permute-and-flip",)
-"""The same where more than one item is released."""
-
 
 def slow_mechanisms(k: int, ranked: bool) -> list[str]:
-    """The mechanisms whose leads take long."""
-    return [name for name in _able(k, ranked) if name in (LATER if k == 1 else LATER_IN_LISTS)]
+    """The mechanisms whose leads take a second or more: a page shows all others first."""
+    from privmax.mechanisms.registry import MECHANISMS
+
+    when = "at a small epsilon" if k == 1 else "in lists"
+    return [name for name in _able(k, ranked) if MECHANISMS[name].slow == when]
 
 
 def plan_leads(
@@ -94,6 +91,32 @@ def plan_leads(
         "cost": price_in_words(found.privacy, found.neighbors),
         "curves": {} if is_slow else _curves(found, lead),
         "later": [] if is_slow else [MECHANISMS[name].name for name in later],
+    }
+
+
+def plan_for_keys(options: Mapping[str, Any]) -> dict[str, Any]:
+    """How many individuals a key must have, and the same over the keys of each individual.
+
+    Args:
+        options: Those of `privmax.plan_keys`.
+    """
+    from privmax.keyset.plans import STEPS, plan_keys, plan_keys_over
+
+    found = plan_keys(**options)
+    rest = {name: value for name, value in options.items() if name != "per_user"}
+    plans = plan_keys_over([one for one in STEPS if one != found.per_user], **rest)
+    curves: dict[str, list[tuple[int, int]]] = {}
+    for number, one in sorted({**plans, found.per_user: found}.items()):
+        for row in one.rows:
+            curves.setdefault(row.name, []).append((number, row.several))
+    first = [name for name in curves if name.startswith("privmax keys")]
+    return {
+        "rows": [vars(row) for row in found.rows],
+        "per_user": found.per_user,
+        "headings": found.headings,
+        "curves": {name: curves[name] for name in dict.fromkeys([*first, *curves])},
+        "title": found.title,
+        "foot": found.foot,
     }
 
 
@@ -151,7 +174,7 @@ def try_draws(data: Mapping[str, int] | str, options: Mapping[str, Any]) -> dict
     """
     from contextlib import closing
 
-    from privmax.display import in_words
+    from privmax.display import format_label
     from privmax.noise.coins import SYSTEM
     from privmax.selection import Selection
     from privmax.sources.reading import source
@@ -160,18 +183,18 @@ def try_draws(data: Mapping[str, int] | str, options: Mapping[str, Any]) -> dict
 
     universe = Universe.of(options.get("universe", "open"))
     rest = {name: value for name, value in options.items() if name != "universe"}
-    terms = Selection.of(Columns(), universe=universe, **rest).terms
-    terms.check()
+    question = Selection.of(Columns(), universe=universe, **rest).question
+    question.check()
     held = count_sample(data) if isinstance(data, str) else dict(data)
     opened = source(held, Columns(), universe=universe, sensitivity=None, resolution=None)
     with closing(opened) as found:
-        terms.look(found)
-        drawn = [terms.draw(found, SYSTEM) for _ in range(DRAWS)]
-        law = terms.choice.mechanism.law(found.profile) if terms.k == 1 else None
-    scores = {in_words(label): score for label, score in held.items()}
+        question.preflight(found)
+        drawn = [question.draw(found, SYSTEM) for _ in range(DRAWS)]
+        law = question.choice.mechanism.law(found.profile) if question.k == 1 else None
+    scores = {format_label(label): score for label, score in held.items()}
     chances = {} if law is None else {label: law.of(score) for label, score in scores.items()}
     none = max(0.0, 1.0 - sum(chances.values()))
-    tally = Counter(in_words(item) for release in drawn for item in release.items)
+    tally = Counter(format_label(item) for release in drawn for item in release.items)
     top = sorted(scores, key=lambda label: (-scores[label], label))
     listed = list(dict.fromkeys([*top[:12], *(label for label, _ in tally.most_common(24))]))
     listed.sort(key=lambda label: (-scores.get(label, 0), label))
@@ -186,29 +209,28 @@ def try_draws(data: Mapping[str, int] | str, options: Mapping[str, Any]) -> dict
         "sizes": Counter(len(release.items) for release in drawn),
         "draws": DRAWS,
         "candidates": len(scores),
-        "k": terms.k,
-        "mechanism": type(terms.choice.mechanism).__name__,
-        "why": terms.choice.why,
+        "k": question.k,
+        "mechanism": type(question.choice.mechanism).__name__,
+        "why": question.choice.why,
         "cost": {
-            "epsilon": plain(terms.privacy().epsilon),
-            "delta": plain(terms.privacy().delta),
+            "epsilon": plain(question.privacy().epsilon),
+            "delta": plain(question.privacy().delta),
         },
     }
 
 
 def count_sample(name: str) -> dict[str, int]:
     """The scores of a shipped data set: of a log, how many different people there are by item."""
-    import csv
-
     from privmax.samples import path
+    from privmax.sources.files import open_records
 
     said = SAMPLES[name]
-    item, user, score = said["columns"][0], said.get("user"), said.get("score")
-    with path(name).open(encoding="utf-8", newline="") as file:
-        lines = list(csv.DictReader(file))
+    item, score = said["columns"][0], said.get("score")
+    with open_records(path(name)) as (names, rows):
+        lines = [dict(zip(names, row, strict=True)) for _, row in rows]
     if score is not None:
         return {line[item]: int(line[score]) for line in lines}
-    return dict(Counter(key for key, _ in {(line[item], line[user]) for line in lines}))
+    return dict(Counter(key for key, _ in {(line[item], line[said["user"]]) for line in lines}))
 
 
 def write_report(release: Any, about: Mapping[str, Any]) -> str:
@@ -225,6 +247,7 @@ def write_report(release: Any, about: Mapping[str, Any]) -> str:
 
 JOBS = {
     "plan": plan_leads,
+    "plan keys": plan_for_keys,
     "try": try_draws,
     "report": write_report,
 }

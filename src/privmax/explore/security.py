@@ -21,6 +21,8 @@ from urllib.parse import parse_qsl, urlencode
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from privmax.rendering import render
+
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -64,12 +66,6 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 
-REFUSAL = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>privmax explore</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark"></head>
-<body><main><h1>Not open to you</h1><p>{}</p></main></body></html>"""
-
 NOBODY = -1
 """The owner of a connection that the system does not list, or no longer."""
 
@@ -85,7 +81,8 @@ class Gate:
     key         opens the door; it stands in the printed address
     session     what the cookie holds
     token       what every form holds
-    own_user    whether only processes of this user may connect, where the system tells
+    own_user    whether only processes of this user may connect, where the system tells; whatever
+                address they connect from
     """
 
     hosts: frozenset[str]
@@ -210,8 +207,11 @@ async def _body(receive: Receive) -> bytes:
 
 
 def refuse(status: int, words: str) -> Response:
-    """A page that says why there is none. It quotes nothing of the request."""
-    return HTMLResponse(REFUSAL.format(words), status)
+    """A page that says why there is none. It quotes nothing of the request, and what is still to
+    come of the request is not waited for.
+    """
+    page = render("explore/templates/refusal.html", words=words)
+    return HTMLResponse(page, status, {"Connection": "close"})
 
 
 def _comes_from_elsewhere(headers: Headers, method: str) -> bool:
@@ -263,24 +263,27 @@ def is_own_user(client: Any, server: Any) -> bool:
 
     Linux tells. Elsewhere, and where it does not tell, the cookie alone decides.
     """
-    if not client or not server or not hasattr(os, "getuid"):
+    if not hasattr(os, "getuid"):
         return True
-    if not is_loopback(client[0]):
-        return True  # it comes through a network, which the person at the start has allowed
-    found = owner(client[0], client[1], server[1])
+    if not client or not server:
+        return False  # it is gone already
+    found = owner(client, server)
     return found is None or found in (0, os.getuid())
 
 
-def owner(address: str, port: int, to: int, folder: Path = Path("/proc/net")) -> int | None:
+def owner(
+    client: tuple[str, int], server: tuple[str, int], folder: Path = Path("/proc/net")
+) -> int | None:
     """The user whose process holds the other end of a connection; None: the system does not tell.
 
+    Both ends are compared as a whole: another user may use the same port with another address.
+
     Args:
-        address: Of the other end.
-        port: Of the other end.
-        to: Our port.
+        client: Address and port of the other end.
+        server: Address and port of our end.
         folder: Where Linux lists connections.
     """
-    ends = {f"{one}:{port:04X}" for one in _spellings(address)}
+    ends = set(zip(_spellings(*client), _spellings(*server), strict=True))
     is_listed = False
     for file in ("tcp", "tcp6"):
         try:
@@ -290,18 +293,20 @@ def owner(address: str, port: int, to: int, folder: Path = Path("/proc/net")) ->
         is_listed = True
         for line in lines:
             parts = line.split()
-            if len(parts) > 9 and parts[1] in ends and parts[2].endswith(f":{to:04X}"):
+            if len(parts) > 9 and (parts[1], parts[2]) in ends:
                 # What its process has closed has no file any more, and is listed as root's.
                 return NOBODY if parts[9] == "0" else int(parts[7])
     return NOBODY if is_listed else None
 
 
-def _spellings(address: str) -> list[str]:
-    """An address as Linux lists it: words of 32 bits in the order of the processor."""
+def _spellings(address: str, port: int) -> list[str]:
+    """One end as Linux lists it: words of 32 bits in the order of the processor, and the port. An
+    address of version 4 has two spellings, the second one within version 6.
+    """
     packed = ipaddress.ip_address(address).packed
-    if len(packed) == 16:
-        return [_words(packed)]
-    return [_words(packed), _words(b"\0" * 10 + b"\xff\xff" + packed)]
+    mapped = b"\0" * 10 + b"\xff\xff" + packed
+    packings = [packed] if len(packed) == 16 else [packed, mapped]
+    return [f"{_words(one)}:{port:04X}" for one in packings]
 
 
 def _words(packed: bytes) -> str:

@@ -2,45 +2,49 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import sys
 import traceback
 from collections.abc import Awaitable, Callable
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from privmax.errors import ParameterError, PrivmaxError
-from privmax.explore import ask_page, handover_page, history_page, plan_page, try_page
-from privmax.explore.markup import ASSETS, asset, notice
+from privmax.errors import PrivmaxError
+from privmax.explore import (
+    ask_page,
+    handover_page,
+    history_page,
+    keys_plan_page,
+    plan_page,
+    try_page,
+)
 from privmax.explore.security import Gate, Guard, is_loopback
-from privmax.explore.state import Explorer
-from privmax.report.markup import text
+from privmax.explore.state import Explorer, Notice
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 Page = Callable[[Explorer, Request], Awaitable[Response]]
 
-WAITING = 50
-"""Connections that may wait to be accepted."""
-
-AT_ONCE = 256
-"""Connections and requests at a time; more are answered with 503."""
-
-WRONG = (
-    "An error that privmax did not expect. It is not shown here; the terminal says where it came "
-    "from. Whether anything was charged stands in the <a href='/history'>history</a>."
-)
+ASSETS = {
+    "explore.css": "text/css",
+    "explore.js": "text/javascript",
+    "htmx-2.0.11.min.js": "text/javascript",
+}
+"""What pages load, by name."""
 
 ROUTES: tuple[tuple[str, Page, str], ...] = (
     ("/plan", plan_page.show, "GET"),
     ("/plan/slow", plan_page.show_slow, "GET"),
+    ("/plan/keys", keys_plan_page.show, "GET"),
     ("/try", try_page.show, "GET"),
     ("/ask", ask_page.show, "GET"),
     ("/ask/preview", ask_page.preview, "GET"),
@@ -48,6 +52,7 @@ ROUTES: tuple[tuple[str, Page, str], ...] = (
     ("/answer", ask_page.answer, "GET"),
     ("/answer/report", ask_page.report, "GET"),
     ("/answer/release.json", ask_page.as_json, "GET"),
+    ("/answer/table.csv", ask_page.as_csv, "GET"),
     ("/history", history_page.show, "GET"),
     ("/history/verify", history_page.verify, "GET"),
     ("/history/export.jsonl", history_page.export, "GET"),
@@ -65,12 +70,14 @@ def application(explorer: Explorer) -> ASGIApp:
             try:
                 return await page(explorer, request)
             except PrivmaxError as error:
-                words = notice(text(explorer.describe(error)), "error")
-                return explorer.page("", "That did not work", words, status=422)
+                problem = explorer.refusal(error)
+                return explorer.page(
+                    "notice.html", "", "That did not work", problem=problem, status=422
+                )
             except Exception as error:
                 # Its message may quote anything, and a traceback would print it.
                 print(f"privmax explore: {_place(error)}", file=sys.stderr)
-                return explorer.page("", "Something went wrong", notice(WRONG, "error"), status=500)
+                return explorer.page("unexpected.html", "", "Something went wrong", status=500)
 
         return answer
 
@@ -102,50 +109,30 @@ async def _asset(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in ASSETS:
         return Response(status_code=404)
-    return Response(asset(name), media_type=ASSETS[name])
+    content = files(__package__).joinpath("assets", name).read_bytes()
+    return Response(content, media_type=ASSETS[name])
 
 
 async def _error_page(
     explorer: Explorer, words: str, request: Request, error: Exception
 ) -> Response:
     status = getattr(error, "status_code", 500)
-    return explorer.page("", "Nothing here", notice(text(words), "error"), status=status)
+    problem = Notice(words, "error")
+    return explorer.page("notice.html", "", "Nothing here", problem=problem, status=status)
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A socket that nobody else listens on."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        if hasattr(socket, "SO_EXCLUSIVEADDRUSE"):  # Windows lets others share a port otherwise
-            found.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
-        else:
-            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind((host, port))
-        found.listen(WAITING)
-    except socket.gaierror:
-        found.close()
-        raise ParameterError(
-            "host", host, "this machine has no such address", "Leave it out to serve loopback."
-        ) from None
-    except OSError as error:
-        found.close()
-        raise ParameterError(
-            "port", port, f"it cannot be used ({error.strerror})", "Choose another, or --port 0."
-        ) from None
-    return found
-
-
-def gate_for(host: str, port: int, names: tuple[str, ...] = ()) -> Gate:
+def gate_for(host: str, port: int, *, own_user: bool = True) -> Gate:
     """The gate of a server at an address.
 
     Args:
-        host: Where it listens.
-        port: Where it listens.
-        names: Under which other names it is reached.
+        host: Where browsers find it.
+        port: Where browsers find it.
+        own_user: Whether to ask the system who connects, if that is a process of this machine. A
+            Unix socket has a mode for that.
     """
-    known = ["127.0.0.1", "localhost", "[::1]"] if is_loopback(host) else [_spell(host)]
-    return Gate.at([*known, *names], port, own_user=is_loopback(host))
+    known = ["127.0.0.1", "localhost", "[::1]"] if is_loopback(host) else []
+    names = list(dict.fromkeys([*known, _spell(host)]))
+    return Gate.at(names, port, own_user=own_user and is_loopback(host))
 
 
 def _spell(host: str) -> str:
@@ -162,6 +149,8 @@ def serve(explorer: Explorer, found: socket.socket, started: Callable[[], None])
     """
     import uvicorn
 
+    from privmax.explore.connections import AT_ONCE, Connection
+
     class Server(uvicorn.Server):
         async def startup(self, sockets: Any = None) -> None:
             await super().startup(sockets)
@@ -175,6 +164,7 @@ def serve(explorer: Explorer, found: socket.socket, started: Callable[[], None])
         server_header=False,
         date_header=False,
         proxy_headers=False,
+        http=Connection,
         ws="none",
         lifespan="off",
         timeout_keep_alive=10,
@@ -182,7 +172,14 @@ def serve(explorer: Explorer, found: socket.socket, started: Callable[[], None])
         h11_max_incomplete_event_size=32 * 1024,
         limit_concurrency=AT_ONCE,
     )
+    before = signal.signal(signal.SIGTERM, _end)
     try:
         Server(config).run(sockets=[found])
     finally:
+        signal.signal(signal.SIGTERM, before)
         explorer.pool.close()
+
+
+def _end(number: int, frame: object) -> NoReturn:
+    """End in order: uvicorn raises the signal again, which would end the process at once."""
+    raise SystemExit(128 + number)

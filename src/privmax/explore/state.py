@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from starlette.requests import Request
@@ -16,10 +16,9 @@ from starlette.responses import HTMLResponse, Response
 
 from privmax.cli.passwords import without_urls
 from privmax.errors import PrivmaxError
-from privmax.explore.markup import frame, notice
 from privmax.explore.security import FORM, Gate
 from privmax.explore.work import SECONDS, Pool, SlowError
-from privmax.report.markup import text
+from privmax.rendering import render
 
 if TYPE_CHECKING:
     from privmax.explore.datasets import Dataset
@@ -35,6 +34,13 @@ LOOK = 0.1
 
 PENDING = 1000
 """Questions that are remembered between preview and release."""
+
+
+class Notice(NamedTuple):
+    """Something to know, in plain text: a "note", a "warning", an "error", or something "good"."""
+
+    words: str
+    kind: str = "note"
 
 
 @dataclass
@@ -88,22 +94,26 @@ class Explorer:
             self._threads = CapacityLimiter(THREADS)
         return await to_thread.run_sync(act, *arguments, limiter=self._threads)
 
-    def page(self, tab: str, title: str, *parts: str, status: int = 200) -> Response:
-        """A whole page."""
-        banner = ""
-        if self.reason is not None:
-            banner = notice(
-                "These pages can be reached from other machines, and what they show travels "
-                f"without encryption. Reason given: {text(self.reason)}",
-                "warning",
-            )
-        return HTMLResponse(frame(tab, title, *parts, banner=banner, foot=self._foot()), status)
+    def page(
+        self, template: str, tab: str, title: str, *, status: int = 200, **values: object
+    ) -> Response:
+        """Return a whole page.
 
-    def _foot(self) -> str:
+        Args:
+            template: Its file.
+            tab: Which of the pages in the bar it belongs to; "": none.
+            title: What stands above.
+            status: The status of the response.
+            values: What it shows.
+        """
         from privmax import __version__
 
-        ledger = "no ledger" if self.ledger is None else f"ledger “{text(self.ledger.name)}”"
-        return f"<p>privmax {text(__version__)} · {ledger} · on your own machine</p>"
+        frame = {"reason": self.reason, "ledger": self.ledger, "version": __version__}
+        return HTMLResponse(render_part(template, tab=tab, title=title, **frame, **values), status)
+
+    def refusal(self, error: BaseException) -> Notice:
+        """An error as a notice."""
+        return Notice(self.describe(error), "error")
 
     def describe(self, error: BaseException) -> str:
         """An error in words, without URLs and without a path of this machine."""
@@ -143,9 +153,14 @@ def is_part(request: Request) -> bool:
     return request.headers.get("hx-request") == "true"
 
 
-def too_slow(seconds: float = SECONDS) -> str:
-    return notice(
+def too_slow(seconds: float = SECONDS) -> Notice:
+    return Notice(
         f"This takes longer than {seconds:.0f} seconds, and was stopped. Choose a larger ε, a "
         "smaller k or a smaller universe; or run the command, which has no limit.",
         "warning",
     )
+
+
+def render_part(template: str, /, **values: object) -> str:
+    """Return a page, or a part of one, with its values filled in."""
+    return render(f"explore/templates/{template}", **values)

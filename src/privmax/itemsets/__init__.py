@@ -1,10 +1,16 @@
-"""Frequent itemsets under differential privacy: which things are bought together, with no list of
-what there is.
+"""Frequent itemsets under differential privacy: which items are bought together.
+
+No list of all items is needed.
 """
 
 from typing import TYPE_CHECKING, Any
 
-from privmax.itemsets.release import ItemsetRelease, top_itemsets
+from privmax.itemsets.release import (
+    GroupedItemsetRelease,
+    ItemsetRelease,
+    Layout,
+    top_itemsets,
+)
 
 if TYPE_CHECKING:
     from privmax.itemsets.published import (
@@ -27,12 +33,18 @@ def __getattr__(name: str) -> Any:
     return getattr(published, name)
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 __all__ = [
     "BLST10",
     "METHODS",
     "BLST10Laplace",
     "DiffPart",
+    "GroupedItemsetRelease",
     "ItemsetRelease",
+    "Layout",
     "PrefixTree",
     "PrivBasis",
     "SmartTrunc",

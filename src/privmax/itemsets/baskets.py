@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
 from privmax.labels import identify as identify  # noqa: PLC0414 — part of what this module offers
-from privmax.labels import is_known, is_missing, label_by_value
+from privmax.labels import item_label
 from privmax.numbers import whole
 
 LARGEST_ITEM = (1 << 31) - 1
@@ -32,7 +32,7 @@ class Baskets:
     Args:
         offsets: Row r holds codes[offsets[r]:offsets[r + 1]]; one more than there are rows.
         codes: In any order within a row; a repeated code counts once.
-        labels: labels[code] is the item, as `plain_label` makes it. Codes are numbered in the fixed
+        labels: labels[code] is the item, as `item_label` makes it. Codes are numbered in the fixed
             order of labels: numbers by value, text by its UTF-8 bytes, other kinds apart. A range
             where items are small integers; codes without a row are possible.
         owners: The individual of each row, never decreasing, 0 … n − 1; None: every row is an
@@ -77,7 +77,7 @@ class Baskets:
         return len(self.labels)
 
     def supports(self) -> NDArray[np.int64]:
-        """How many individuals have each item, by code."""
+        """Return how many individuals have each item, by code."""
         if self.owners is None and self._ascending():
             if self.weights is None:
                 return np.bincount(self.codes, minlength=self.items).astype(np.int64, copy=False)
@@ -93,60 +93,62 @@ class Baskets:
         return counts
 
     def support(self, codes: Sequence[int]) -> int:
-        """How many individuals have a row that holds all of these items."""
-        held = np.flatnonzero(np.isin(self.codes, codes))
-        places = np.repeat(np.arange(self.rows), np.diff(self.offsets))[held]
-        pairs = np.unique(np.stack([places, self.codes[held]]), axis=1)  # a repeated item: once
+        """Return how many individuals have a row that holds all of these items."""
+        at = np.flatnonzero(np.isin(self.codes, codes))
+        places = np.repeat(np.arange(self.rows), np.diff(self.offsets))[at]
+        pairs = np.unique(np.stack([places, self.codes[at]]), axis=1)  # a repeated item: once
         rows, number = np.unique(pairs[0], return_counts=True)
-        found = rows[number == len(codes)]
-        owners = found if self.owners is None else np.unique(self.owners[found])
-        return len(owners) if self.weights is None else int(self.weights[owners].sum())
+        return self._weigh(np.unique(self._owners_of(rows[number == len(codes)])))
 
-    def supports_of(self, itemsets: Sequence[Sequence[int]]) -> list[int]:
-        """How many individuals have a row that holds each of these itemsets; of the empty one, how
-        many have an item at all.
+    def count_holders(self, itemsets: Sequence[Sequence[int]]) -> list[int]:
+        """Count the individuals that have all items of each set, in one row or in several.
 
-        As `support` for each, but the rows are gone through once.
+        For the empty set, those that have an item at all.
+
+        Not `support`, which asks for one row that has all of them: shares of individuals can be
+        divided by one another only if every number counts them in the same way.
         """
         wanted = np.unique(np.array([code for one in itemsets for code in one], np.int64))
-        held = np.flatnonzero(np.isin(self.codes, wanted))
-        places = np.repeat(np.arange(self.rows), np.diff(self.offsets))[held]
-        order = np.argsort(self.codes[held], kind="stable")  # rows still ascend for each code
-        codes, places = self.codes[held][order], places[order]
+        at = np.flatnonzero(np.isin(self.codes, wanted))
+        places = np.repeat(np.arange(self.rows), np.diff(self.offsets))[at]
+        order = np.argsort(self.codes[at], kind="stable")  # rows still ascend for each code
+        codes, people = self.codes[at][order], self._owners_of(places[order])
         ends = np.searchsorted(codes, wanted, side="right")
         starts = np.searchsorted(codes, wanted)
-        rows = {
-            code: np.unique(places[start:end])
+        holders = {
+            code: np.unique(people[start:end])
             for code, start, end in zip(
                 wanted.tolist(), starts.tolist(), ends.tolist(), strict=True
             )
         }
-        occupied = np.flatnonzero(np.diff(self.offsets))
+        everybody = np.unique(self._owners_of(np.flatnonzero(np.diff(self.offsets))))
         return [
-            self._count_owners(_intersect([rows[code] for code in one]) if len(one) else occupied)
+            self._weigh(_intersect([holders[code] for code in one]) if len(one) else everybody)
             for one in itemsets
         ]
 
-    def _count_owners(self, rows: NDArray[np.int64]) -> int:
-        """For how many individuals these different rows stand."""
-        owners = rows if self.owners is None else np.unique(self.owners[rows])
+    def _owners_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the owner of each of these rows."""
+        return rows if self.owners is None else self.owners[rows]
+
+    def _weigh(self, owners: NDArray[np.int64]) -> int:
+        """Return how many individuals these different owners are."""
         return len(owners) if self.weights is None else int(self.weights[owners].sum())
 
     def longest(self) -> int:
-        """How many different items the longest row has."""
+        """Return how many different items the longest row has."""
         alone = replace(self, owners=None, weights=None)
         pairs, base = alone._pairs()
         return int(np.bincount(pairs % base).max(initial=0))
 
     def survivors(self, least: int) -> Baskets:
-        """Baskets that tell the support of every itemset whose support is `least` or more: here all
-        of them.
-        """
+        """Return baskets that have all itemsets of support `least` or more: here all of them."""
         return self
 
     def within(self, items: int | Collection[Any]) -> Baskets:
-        """The same on a declared universe: a collection of all items, or a number n for the
-        integers 0 … n − 1.
+        """Return the same baskets on a declared universe.
+
+        The universe is a collection of all items, or a number n for the integers 0 … n − 1.
 
         A row that holds another item is an error, which does not say which row or item it is.
         """
@@ -160,21 +162,24 @@ class Baskets:
         used[self.codes] = True
         new = np.full(self.items, -1, np.int32)
         for code in np.flatnonzero(used).tolist():
-            found = place.get(identify(self.labels[code]))
-            if found is None:
+            number = place.get(identify(self.labels[code]))
+            if number is None:
                 raise _unknown_item()
-            new[code] = found
+            new[code] = number
         return replace(self, labels=labels, codes=new[self.codes])
 
     def _ascending(self) -> bool:
-        """Whether the codes of every row ascend, so that none is repeated."""
+        """Return whether the codes of every row ascend, so that none is repeated."""
         steps = self.codes[1:] > self.codes[:-1]
         starts = self.offsets[1:-1]
         steps[starts[(starts > 0) & (starts < len(self.codes))] - 1] = True
         return bool(steps.all())
 
     def _pairs(self) -> tuple[NDArray[np.int64], int]:
-        """Every different (code, owner), written as code · base + owner, in order; and the base."""
+        """Return every different (code, owner), in order, and the base.
+
+        A pair is written as code · base + owner.
+        """
         owners = np.arange(self.rows) if self.owners is None else self.owners
         base = int(owners[-1]) + 1 if self.rows else 1
         pairs = self.codes * np.int64(base)
@@ -186,7 +191,7 @@ class Baskets:
 
 
 def _intersect(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """What is in all of these ascending arrays."""
+    """Return what is in all of these ascending arrays."""
     common, *others = sorted(parts, key=len)
     for other in others:
         if not len(common):
@@ -197,7 +202,7 @@ def _intersect(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
 
 
 def list_items(items: int | Collection[Any]) -> Sequence[Any]:
-    """The labels of a declared universe, in their fixed order.
+    """Return the labels of a declared universe, in their fixed order.
 
     Args:
         items: All items, or their number n where they are 0 … n − 1.
@@ -222,11 +227,11 @@ def list_items(items: int | Collection[Any]) -> Sequence[Any]:
     labels: list[Any] = []
     wrong, remedy = "", ""
     try:
-        given = [plain_label(label) for label in items]
-        if None in given:
+        plain = [item_label(label) for label in items]
+        if None in plain:
             wrong, remedy = "one of them is missing", "Drop it."
         else:
-            labels = sort_labels(given)
+            labels = sort_labels(plain)
     except DataError:
         wrong = "they must be text, numbers, dates, or tuples of them"
     if not wrong and not labels:
@@ -242,42 +247,17 @@ def list_items(items: int | Collection[Any]) -> Sequence[Any]:
 
 
 def sort_labels(labels: Iterable[Any]) -> list[Any]:
-    """Plain labels in the order by which codes are numbered, which depends on nothing but the
-    labels themselves.
+    """Return plain labels in the order by which codes are numbered.
+
+    The order depends on nothing but the labels themselves.
 
     Examples:
         >>> sort_labels([2, "b", 1.5, "a"])
         [1.5, 2, 'a', 'b']
     """
-    given = list(labels)
-    alike = set(map(type, given)) in ({str}, {int})
-    return sorted(given) if alike else sorted(given, key=_sort_key)
-
-
-def plain_label(label: Any) -> Any:
-    """An item in the one form that follows from its value, whatever library it comes from; None: it
-    is no item.
-
-    Items are the same if Python calls them equal, whatever their types: how frames type a column
-    depends on everybody in it, and a whole number becomes a float because another person's is
-    missing. So 1.0 is 1.
-
-    Raises:
-        DataError: It cannot be told from others for certain.
-
-    Examples:
-        >>> plain_label(1.0), plain_label("1"), plain_label(float("nan"))
-        (1, '1', None)
-    """
-    label = label_by_value(label)
-    if is_missing(label):
-        return None
-    if not is_known(label):
-        raise DataError(
-            "An item is a list, or of another type without exact equality. Use text, numbers, "
-            "dates, or tuples of them."
-        )
-    return label
+    listed = list(labels)
+    alike = set(map(type, listed)) in ({str}, {int})
+    return sorted(listed) if alike else sorted(listed, key=_sort_key)
 
 
 def _sort_key(label: Any) -> tuple[str, Any]:

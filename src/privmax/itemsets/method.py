@@ -36,8 +36,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Found:
-    """An itemset that was released; its support with the noise that was charged, None where a
-    method gives none.
+    """A released itemset with its noisy support, or None where a method gives none.
 
     Examples:
         >>> Found((0, 2), 17)

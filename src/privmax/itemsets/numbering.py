@@ -1,5 +1,6 @@
-"""Every itemset of a closed universe by number, without listing any: for candidates that nobody
-counts one by one.
+"""Every itemset of a closed universe by number, without listing any.
+
+It serves candidates that are too many to be counted one by one.
 
 The fixed order is: shorter ones first, then lexicographic by ascending codes. Numbers are exact
 integers of any size.
@@ -24,8 +25,9 @@ _FITS = 1 << 62
 
 
 class Numbering:
-    """All itemsets of some sizes over the items 0 … items−1. Sizes beyond the number of items hold
-    none.
+    """All itemsets of some sizes over the items 0 … items−1.
+
+    Sizes beyond the number of items hold none.
 
     Args:
         items: How many items there are.
@@ -63,7 +65,7 @@ class Numbering:
         return self._before[-1]
 
     def rank(self, codes: Sequence[int]) -> int:
-        """The number of an itemset, from 0. Its codes ascend."""
+        """Return the number of an itemset, from 0. Its codes ascend."""
         length = len(codes)
         if length not in self.sizes or any(a >= b for a, b in pairwise(codes)):
             raise ParameterError(
@@ -79,24 +81,24 @@ class Numbering:
         return self._before[length - self.sizes.start + 1] - 1 - after
 
     def ranks(self, itemsets: NDArray[np.int32]) -> list[int]:
-        """The number of each row: ascending codes, padded with −1."""
+        """Return the number of each row: ascending codes, padded with −1."""
         lengths = (itemsets >= 0).sum(axis=1)
         if self.size >= _FITS:
             return [
                 self.rank(row[:length])
                 for row, length in zip(itemsets.tolist(), lengths.tolist(), strict=True)
             ]
-        found = np.empty(len(itemsets), np.int64)
+        numbers = np.empty(len(itemsets), np.int64)
         for length in np.unique(lengths).tolist():
             rows = np.flatnonzero(lengths == length)
             after = np.zeros(rows.size, np.int64)
             for place in range(length):
                 after += self._binomials(length - place)[self.items - 1 - itemsets[rows, place]]
-            found[rows] = self._before[length - self.sizes.start + 1] - 1 - after
-        return found.tolist()
+            numbers[rows] = self._before[length - self.sizes.start + 1] - 1 - after
+        return numbers.tolist()
 
     def unrank(self, rank: int) -> tuple[int, ...]:
-        """The itemset with this number."""
+        """Return the itemset with this number."""
         if not 0 <= rank < self.size:
             raise ParameterError(
                 "rank", "a number", "it must be from 0 to the number of itemsets less one"
@@ -124,7 +126,7 @@ class Numbering:
 
 
 def search_digits(after: int, size: int, items: int) -> Iterator[int]:
-    """The digits by bisection: for few of them.
+    """Yield the digits by bisection: for few of them.
 
     Examples:
         >>> list(search_digits(2, 2, 4))
@@ -141,8 +143,9 @@ def _digit(after: int, left: int, items: int) -> int:
 
 
 def walk_digits(after: int, size: int, items: int) -> Iterator[int]:
-    """The digits by walking down all items, each binomial made from the one before: for many of
-    them.
+    """Yield the digits by walking down all items, each binomial made from the one before.
+
+    It is for many digits.
 
     Examples:
         >>> list(walk_digits(2, 2, 4))
@@ -164,8 +167,9 @@ def walk_digits(after: int, size: int, items: int) -> Iterator[int]:
 
 
 def nth_outside(index: int, excluded: Sequence[int]) -> int:
-    """The `index`-th (from 0) of the numbers 0, 1, 2, … that are not among `excluded`, which ascend
-    strictly.
+    """Return the `index`-th (from 0) of the numbers 0, 1, 2, … that are not among `excluded`.
+
+    `excluded` ascends strictly.
 
     Examples:
         >>> [nth_outside(index, [0, 2]) for index in range(3)]

@@ -7,36 +7,62 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, fields, replace
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any, Self, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from privmax.encoding import encode
+from privmax.best_items import BestItems
+from privmax.best_per_group import BestPerGroup
+from privmax.display import format_label
+from privmax.encoding import check_recordable, decode, encode
 from privmax.errors import DataError, ParameterError, refuse_given
+from privmax.grouping import IN_DATA, IN_REQUEST, combine, moved
+from privmax.groups import GroupedRelease, Groups
 from privmax.itemsets.baskets import Baskets, list_items
 from privmax.itemsets.method import Found, Method, Problem
 from privmax.itemsets.miner.window import Miner
 from privmax.itemsets.numbering import Numbering
-from privmax.itemsets.reading.forms import check_single, list_columns, open_baskets
+from privmax.itemsets.reading.forms import (
+    LONG,
+    check_single,
+    list_columns,
+    open_baskets,
+    refuse_form,
+)
+from privmax.itemsets.reading.grouped import GroupedBaskets, open_groups
 from privmax.itemsets.reading.tables import TableRows
 from privmax.itemsets.rules import Rule, RuleCounts, measure_rules, needed_sets, price_rules
 from privmax.itemsets.source import ItemsetSource
-from privmax.ledger.events import BASKET, USER, label
+from privmax.ledger.events import BASKET, USER, Charge, label
 from privmax.ledger.ledger import Ledger
-from privmax.ledger.payment import Question, Request, place_of
+from privmax.ledger.payment import Description, source_location
+from privmax.ledger.request import Request, is_strict
 from privmax.mechanisms.contract import Mechanism
 from privmax.mechanisms.registry import check_name
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import Number, positive, whole
+from privmax.payload import COUNTS, ITEM, ITEMS, Drawn, Field, Record
 from privmax.privacy import Privacy
-from privmax.release import Release, Terms, answer, is_ranked
-from privmax.sources.base import PlainSource, Source
+from privmax.release import (
+    CHOSEN_BY_CALLER,
+    Releasable,
+    Release,
+    answer,
+    check_only,
+    is_ranked,
+)
 from privmax.sources.conditions import Condition
 from privmax.sources.databases import open_database
+from privmax.sources.declared import Declared
+from privmax.sources.dialect import PLAIN, Dialect
+from privmax.sources.places import declare, refuse_by_name, refuse_table, require_table
+from privmax.sources.scale import WHOLE
+from privmax.sources.tables import Columns
+from privmax.sources.users import read_missing_users
 from privmax.universe import OPEN, Universe, read_whole
 from privmax.warnings import warn_of_baskets
 
@@ -47,12 +73,53 @@ LONGEST = 1 << 20
 Size = int | str | tuple[int, int] | range
 
 
+_SUPPORTS = Record(
+    "counts",
+    "supports",
+    lambda counts, _: [encode(count) for count in counts],
+    lambda written, _: tuple(decode(count) for count in written),
+)
+_RENAMED = {
+    ITEM: replace(ITEM, key="itemset"),
+    ITEMS: replace(ITEMS, key="itemsets"),
+    COUNTS: replace(COUNTS, name="supports", key="supports", record=_SUPPORTS),
+}
+_RULES = Field.of(
+    "rules",
+    lambda rules: [rule.to_dict() for rule in rules],
+    record=Record(
+        "rule_counts",
+        "rules",
+        lambda counts, write: counts.to_json(write),
+        RuleCounts.from_json,
+        optional=True,
+    ),
+    words=lambda rules: list(map(str, rules)),
+)
+
+
+@dataclass(frozen=True)
+class DrawnItemsets(Drawn):
+    """Itemsets that were drawn. They have supports where others have counts.
+
+    Args:
+        rule_counts: Noisy supports for rules, where they were asked for and there are any.
+    """
+
+    counts: tuple[int | float, ...] = ()
+    rule_counts: RuleCounts | None = None
+
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        *(_RENAMED.get(one, one) for one in Drawn.FIELDS),
+        _RULES,
+    )
+
+
 @dataclass(frozen=True, repr=False)
 class ItemsetRelease(Release):
     """A `Release` whose items are itemsets, each a tuple of items in their fixed order.
 
-    Args:
-        rule_counts: Noisy supports for rules, where they were asked for and there are any.
+    rule_counts   noisy supports for rules, where they were asked for and there are any
 
     Examples:
         >>> release = top_itemsets([[1, 2]] * 900, epsilon=1, delta=1e-6)
@@ -60,12 +127,17 @@ class ItemsetRelease(Release):
         (((1, 2),), ())
     """
 
-    rule_counts: RuleCounts | None = None
+    payload: DrawnItemsets
+
+    @property
+    def rule_counts(self) -> RuleCounts | None:
+        return self.payload.rule_counts
 
     @property
     def supports(self) -> tuple[int, ...]:
-        """Noisy support of each, where that was asked for or comes with the method; otherwise
-        empty.
+        """Noisy support of each itemset, where it was asked for or comes with the method.
+
+        Otherwise empty.
         """
         return cast(tuple[int, ...], self.counts)
 
@@ -81,71 +153,89 @@ class ItemsetRelease(Release):
         """
         return () if self.rule_counts is None else self.rule_counts.rules(self.items)
 
-    def to_dict(self) -> dict[str, Any]:
-        shown = super().to_dict()
-        shown = {("supports" if name == "counts" else name): one for name, one in shown.items()}
-        return {**shown, "rules": [rule.to_dict() for rule in self.rules]}
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return the notes of any release, and whom rules and supports count.
 
-    def answer_fields(self) -> dict[str, Any]:
-        return {
-            "itemset": self.item,
-            "itemsets": list(self.items),
-            "requested": self.requested,
-            "ranked": self.ranked,
-            "supports": list(self.supports),
-            "error": self.error,
-            "rules": [rule.to_dict() for rule in self.rules],
-        }
+        The latter where an individual may have several baskets.
+        """
+        notes = super().notes
+        if self.rule_counts is not None and self.unit not in (None, BASKET):
+            notes += (f"Rules count each {self.unit} once, with all baskets together.",)
+            if self.supports:
+                notes += (
+                    f"Supports of itemsets count a {self.unit} only where one basket has all "
+                    "items, so the support of a rule may be higher.",
+                )
+        return notes
 
-    def _show_more(self) -> dict[str, Sequence[str]]:
-        return {"rules": [str(rule) for rule in self.rules]}
+    @property
+    def _titles(self) -> tuple[str, str]:
+        return "itemset", "support"
 
-    def to_record(self, write: Callable[[Any], Any]) -> dict[str, Any]:
-        drawn = {**super().to_record(write), "supports": [encode(one) for one in self.supports]}
-        drawn.pop("counts", None)
-        if self.rule_counts is not None:
-            drawn["rules"] = self.rule_counts.to_json(write)
-        return drawn
-
-    def with_answer(
-        self,
-        answer: Mapping[str, Any],
-        read: Callable[[Any], Any],
-        request: str | None,
-        recorded: str | None = None,
-    ) -> Self:
-        renamed = {**answer, "counts": answer["supports"]}
-        rules = RuleCounts.from_json(answer["rules"], read) if "rules" in answer else None
-        return replace(super().with_answer(renamed, read, request, recorded), rule_counts=rules)
+    def name_item(self, item: Any) -> str:
+        return " + ".join(map(format_label, item))
 
 
+@dataclass(frozen=True, repr=False)
+class GroupedItemsetRelease(GroupedRelease):
+    """A `GroupedRelease` of itemsets: its items are pairs of a group and an itemset.
+
+    Examples:
+        >>> import pandas as pd
+        >>> from privmax.itemsets import top_itemsets
+        >>> rows = [(user, item) for user in range(900) for item in ("tea", "milk")]
+        >>> frame = pd.DataFrame(rows, columns=["user", "item"]).assign(region="north")
+        >>> release = top_itemsets(
+        ...     frame, basket="user", item="item", by="region", epsilon=9, delta=1e-6
+        ... )
+        >>> release.items
+        (('north', ('milk', 'tea')),)
+    """
+
+    @property
+    def supports(self) -> tuple[int, ...]:
+        """Noisy support of each itemset, where it was asked for. Otherwise empty."""
+        return cast(tuple[int, ...], self.counts)
+
+    @property
+    def _titles(self) -> tuple[str, str]:
+        return "itemset", "support"
+
+    def name_answer(self, item: Any) -> str:
+        """Return an itemset in words."""
+        return " + ".join(map(format_label, item))
+
+
+_IN_LAYOUT = {
+    "layout=privmax.itemsets.Layout({}=…)": (
+        "form", "header", "where", "missing_users", "longest", "floor", "neighbors"
+    ),
+    "privmax.TextFile(file, delimiter=…) as the data": ("separator",),
+}  # fmt: skip
+
+
+@moved({**_IN_LAYOUT, **IN_DATA, **IN_REQUEST})
 def top_itemsets(
     data: object,
     *,
+    basket: str | Sequence[str] | None = None,
+    item: str | None = None,
+    user: str | None = None,
+    layout: Layout | None = None,
     size: Size = 2,
     k: int = 1,
     ranked: bool = False,
+    by: str | Groups | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
     mechanism: Mechanism | Method | str | None = None,
     items: object = OPEN,
-    neighbors: str | None = None,
-    longest: int | None = None,
-    floor: int = 0,
     supports: Number | None = None,
     rules: Number | None = None,
-    basket: str | Sequence[str] | None = None,
-    item: str | None = None,
-    user: str | None = None,
-    form: str | None = None,
-    separator: str | None = None,
-    header: bool | None = None,
-    where: str | None = None,
-    table: str | None = None,
-    unit: str | None = None,
     ledger: Ledger | Request | None = None,
     coins: Coins = SYSTEM,
-) -> ItemsetRelease:
+) -> ItemsetRelease | GroupedItemsetRelease:
     """Release the most frequent itemset, or the k most frequent, under differential privacy.
 
     The release is empty if there is no answer; that costs the same.
@@ -154,58 +244,56 @@ def top_itemsets(
         data: A path: .dat (one basket a line, items as whole numbers), CSV, JSON Lines, Parquet or
             a folder of it, or a pattern of such. Or lists of items; a frame with the columns
             `basket` and `item`, or with a column of 0 and 1 for each item; a SciPy matrix; an Ibis
-            table, whose rows stay in their engine.
+            table, whose rows stay in their engine. A `privmax.TextFile` says how a file of text is
+            to be read, and a `privmax.Database` names a table of one.
+        basket: Column of the baskets, in tables and CSV files with one row per item of a basket; a
+            list of several tells baskets apart together.
+        item: Column of the items. Without `basket`, in frames, tables, Parquet and JSON Lines:
+            column of lists, each of which is a basket.
+        user: Column of the individuals. ONE INDIVIDUAL IS ONE BASKET, unless this says whose it is:
+            then an itemset counts once for each user with a basket that holds it.
+        layout: The three as one value, with the form of a file, which rows count, and public rules
+            such as how many items a basket may have.
         size: How many items a set has: 2; "2-4" or (2, 4) for two to four; or "any".
         k: How many itemsets to release, as a set, which comes sorted by name; the cost covers all
             of them. There may be fewer: `release.notes` says so.
-        ranked: Release their order, too, most frequent first. That needs a much clearer lead, and
+        ranked: Release their order, too, most frequent first. That needs a clearer lead, and
             `release.why` tells both leads.
+        by: Column of groups: release the most frequent itemsets of each group, at the cost of one,
+            because each individual counts in the group that most of its own rows name. The release
+            is a `GroupedItemsetRelease`. `privmax.Groups` declares the groups; otherwise a part of
+            the cost finds them. It needs one row per item of a basket (`basket` and `item`).
         epsilon: What it costs; a float means the decimal that it prints as: 0.1 is one tenth.
         delta: Probability with which the guarantee may fail; may be 0 only where all items are
             declared.
-        mechanism: A mechanism or method object, instead of epsilon, delta and neighbors; or the
-            name of one, such as "nested-margin", beside them; by default `auto` chooses.
+        mechanism: A mechanism or method object, instead of epsilon, delta and the neighbors of
+            `layout`; or the name of one, such as "nested-margin", beside them; by default `auto`
+            chooses.
         items: "open": items are not known in advance. Otherwise all of them, or their number n if
             they are 0 … n − 1; public knowledge, never computed from the data. Every itemset can
             then be released, also one nobody has.
-        neighbors: "add-remove" (the default): one individual more or less; "replace": another
-            individual's baskets.
-        longest: No basket has more than so many different items, as a public rule; then less noise
-            may do.
-        floor: Public; supports at or below it count as nothing. It bounds the work where all
-            supports are small.
         supports: Epsilon to pay beside, such as "0.2", for noisy supports of what is released
             (`release.supports`) with their error bar (`release.error`); they get the noise that is
             smallest for k of them. Where that is Gaussian, it uses the same delta once more, and
             `release.privacy` holds both.
         rules: Epsilon to pay beside, such as "0.5", for association rules between the items of what
             is released (`release.rules`), each with its confidence, its lift and 95 % intervals.
-            Where Gaussian noise is the smallest, they use the same delta once more.
-        basket: Column of the baskets, in tables and CSV files with one row per item of a basket; a
-            list of several tells baskets apart together.
-        item: Column of the items.
-        user: Column of the individuals. ONE INDIVIDUAL IS ONE BASKET, unless this says whose it is:
-            then an itemset counts once for each user with a basket that holds it.
-        form: Of a file, if not clear from the extension: "fimi", "wide" (one basket a line), "long"
-            (one row an item) or "onehot" (a column for each item, 0 or 1 in its rows), the last
-            also of tables and frames.
-        separator: Of a CSV file.
-        header: Whether a CSV file with one basket a line begins with a line of names, to be
-            skipped.
-        where: Which rows count, in tables and files with one row per item: a condition on each row
-            alone, such as "country = 'DE' and age >= 18" (docs/inputs.md).
-        table: Where `data` is a database (a path, or a URL such as "postgres://…"): its table.
-        unit: What the cost hides, for the ledger, which holds one unit: "user" with `user`,
-            otherwise "basket". Say it where you know better: unit="user" if nobody has two baskets.
+            Where Gaussian noise is the smallest, they use the same delta once more. With `user`,
+            rules are about users: each has the items of all of their baskets, while a support of
+            `release.supports` counts users with all items in one basket. Baskets and users without
+            any item are not among those that a lift compares with.
         ledger: The privacy budget that pays, supports included: charged before the draw; the answer
             is recorded before it is returned. What does not fit is refused (BudgetError) before any
             data is read. To name the request, the account to charge as well or the data, give
             `ledger.request("nightly", account=…, dataset=…)`: a repeated request returns the
-            recorded answer, reads no data and costs nothing more.
+            recorded answer, reads no data and costs nothing more. A request also says what the cost
+            hides (`unit="user"` if nobody has two baskets; by default "user" with `user`, otherwise
+            "basket") and whether this is only a check (`check=True`). Without a ledger
+            `privmax.Request(unit=…, check=…)` says these two.
         coins: Source of random bits; for tests only.
 
     Returns:
-        What was released.
+        What was released. After a check `release.checked` is true.
 
     Raises:
         ParameterError: An option is not allowed, or does not fit another.
@@ -217,6 +305,9 @@ def top_itemsets(
         >>> top_itemsets(baskets, epsilon=1, delta=1e-6).item
         ('bread', 'butter')
     """
+    request = Request.of(ledger)
+    layout = combine("layout", Layout, layout, basket=basket, item=item, user=user)
+    declared = Declared.of(data, check=request.check)
     mining = Mining.of(
         size=size,
         k=k,
@@ -225,22 +316,55 @@ def top_itemsets(
         delta=delta,
         mechanism=mechanism,
         items=items,
-        neighbors=neighbors,
-        longest=longest,
-        floor=floor,
+        neighbors=layout.neighbors,
         supports=supports,
         rules=rules,
-        unit=unit,
-        layout=Layout(basket, item, user, form, separator, header, where),
+        unit=request.unit,
+        layout=layout,
+        dialect=declared.dialect,
+        groups=Groups.of(by),
     )
-    place = None if ledger is None else place_of(data, table)
-    return mining.answer(partial(open_database, data, table), ledger, place=place, coins=coins)
+    place, table = declared.data, declared.table
+    refuse_by_name(place, mining.dialect)
+    refuse_form(place, mining.layout, by=None if mining.groups is None else mining.groups.by)
+    refuse_table(place, table)
+    require_table(place, table, partial(is_strict, request))
+    return mining.answer(
+        partial(open_database, place, table),
+        request.payment(),
+        place=None if request.ledger is None else source_location(place, table),
+        coins=coins,
+    )
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How baskets lie in a table or a file: its columns, and what `top_itemsets` says of its
-    form.
+    """Say how baskets lie in a table or a file, and by what public rules they count.
+
+    Args:
+        basket: Column of the baskets, in tables and CSV files with one row per item of a basket; a
+            list of several tells baskets apart together.
+        item: Column of the items. Without `basket`, in frames, tables, Parquet and JSON Lines:
+            column of lists, each of which is a basket.
+        user: Column of the individuals; without it one individual is one basket.
+        form: Of a file, if not clear from the extension: "fimi", "wide" (one basket a line), "long"
+            (one row an item) or "onehot" (a column for each item, 0 or 1 in its rows), the last
+            also of tables and frames.
+        header: Whether a CSV file with one basket a line begins with a line of names, to be
+            skipped.
+        where: Which rows count, in tables and files with one row per item: a condition on each row
+            alone, such as "country = 'DE' and age >= 18" (`privmax help inputs`).
+        missing_users: With `user`: "drop" leaves out rows that have an item but no user, each by
+            itself; by default they are refused.
+        longest: No basket has more than so many different items, as a public rule; then less noise
+            may do.
+        floor: Public; supports at or below it count as nothing. It bounds the work where all
+            supports are small.
+        neighbors: "add-remove" (the default): one individual more or less; "replace": another
+            individual's baskets.
+
+    Raises:
+        ParameterError: An option is not allowed, or does not fit another.
 
     Examples:
         >>> Layout(basket=["shop", "receipt"], item="article").item
@@ -251,9 +375,12 @@ class Layout:
     item: str | None = None
     user: str | None = None
     form: str | None = None
-    separator: str | None = None
     header: bool | None = None
     where: str | None = None
+    missing_users: str | None = None
+    longest: int | None = None
+    floor: int = 0
+    neighbors: str | None = None
 
     def __post_init__(self) -> None:
         list_columns("basket", self.basket)
@@ -261,25 +388,41 @@ class Layout:
         if self.where is not None:
             Condition.of(self.where)
 
+    def checked(self) -> Layout:
+        """Return the same with `missing_users` read.
+
+        Raises:
+            ParameterError: It says nothing that is known, or no column of users is named.
+        """
+        return replace(self, missing_users=read_missing_users(self.missing_users, self.user))
+
+    def reading(self) -> dict[str, Any]:
+        """Return what `open_baskets` takes."""
+        names = ("basket", "item", "user", "form", "header", "where", "missing_users")
+        return {name: getattr(self, name) for name in names}
+
 
 @dataclass(frozen=True, kw_only=True)
-class ItemsetTerms(Terms):
-    """The terms of a release of itemsets.
+class BestItemsets:
+    """Which itemsets are the most frequent, as a mechanism chooses them.
+
+    It implements `Releasable`.
 
     Args:
+        selection: What chooses them, at what cost.
         floor: Public; supports at or below it count as nothing.
         rules: What association rules cost in epsilon, on top; None: there are none.
         sizes: Of the itemsets that are asked for.
         longest: No basket has more different items than this, as a public rule.
     """
 
+    selection: BestItems
     floor: int = 0
     rules: Fraction | None = None
     sizes: range = range(2, 3)
     longest: int | None = None
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.rules is not None and self.sizes.stop <= 2:
             raise ParameterError(
                 "rules", self.rules, "a rule needs itemsets of two or more items",
@@ -291,50 +434,103 @@ class ItemsetTerms(Terms):
         """What rules cost; None: there are none. They may use as much delta as the itemsets."""
         if self.rules is None:
             return None
-        mechanism = self.choice.mechanism
-        delta = mechanism.privacy().delta if self.delta is None else self.delta
+        mechanism, delta = self.selection.choice.mechanism, self.selection.delta
         return price_rules(
-            Privacy(self.rules, delta),
+            Privacy(self.rules, mechanism.privacy().delta if delta is None else delta),
             k=mechanism.k,
             largest=self.sizes.stop - 1,
             neighbors=mechanism.neighbors,
         )
 
     def privacy(self) -> Privacy:
-        plain = super().privacy()
-        return plain if self.rule_price is None else plain + self.rule_price
+        """Return what the answer costs, supports and rules included."""
+        selection = self.selection.privacy()
+        return selection if self.rule_price is None else selection + self.rule_price
 
-    def release(self) -> ItemsetRelease:
-        empty = super().release()
-        return ItemsetRelease(**{spec.name: getattr(empty, spec.name) for spec in fields(empty)})
+    def describe(self) -> str:
+        """Return what runs."""
+        return self.selection.describe()
 
-    def draw(self, source: Any, coins: Coins) -> ItemsetRelease:
-        """The release, with noisy supports where `counts` covers them."""
-        release = cast(ItemsetRelease, super().draw(source, coins))
-        diagnostics = dict(release.diagnostics)
+    def charge(self) -> Charge:
+        """Return what to charge. With rules beside it a selection has no bounded range."""
+        charge = self.selection.charge()
+        if self.rule_price is None:
+            return charge
+        return replace(charge, privacy=self.privacy(), bounded_range=False)
+
+    def check(self) -> None:
+        """Refuse a universe that the mechanism cannot draw from."""
+        self.selection.check()
+
+    def preflight(self, source: ItemsetSource) -> None:
+        """Meet before the charge what the selection can meet there."""
+        self.selection.preflight(source)
+
+    def draw(self, source: ItemsetSource, coins: Coins) -> DrawnItemsets:
+        """Itemsets, with noisy supports and rules where they were asked for."""
+        drawn = self.selection.draw(source, coins)
+        diagnostics = dict(drawn.diagnostics)
         if "max_estimate" in diagnostics:
             diagnostics["max_estimate"] += self.floor
         rules = None
         if self.rule_price is not None:
             rules = measure_rules(
-                needed_sets(release.items),
-                source.supports,
+                needed_sets(drawn.items),
+                source.count_holders,
                 self.rule_price,
                 coins,
-                neighbors=release.mechanism.neighbors,
+                neighbors=self.selection.choice.mechanism.neighbors,
                 longest=self.longest,
             )
-        return replace(release, diagnostics=diagnostics, rule_counts=rules)
+        return DrawnItemsets(
+            drawn.items,
+            diagnostics,
+            drawn.counts or (),
+            drawn.noise,
+            drawn.relative,
+            drawn.relative_noise,
+            rules,
+        )
+
+    def draw_nothing(self) -> DrawnItemsets:
+        """No itemsets."""
+        empty = self.selection.draw_nothing()
+        return DrawnItemsets(
+            noise=empty.noise, relative=empty.relative, relative_noise=empty.relative_noise
+        )
+
+    def write(self, payload: DrawnItemsets, source: ItemsetSource) -> dict[str, Any]:
+        """Write what was drawn for a ledger."""
+        return payload.to_json()
+
+    def read(self, written: Mapping[str, Any]) -> DrawnItemsets:
+        """Return what a ledger recorded."""
+        return DrawnItemsets.from_json(written)
+
+    def release(self, payload: DrawnItemsets) -> ItemsetRelease:
+        """Return the release of what was drawn."""
+        plain = self.selection.release(payload)
+        return ItemsetRelease(**{**vars(plain), "payload": payload, "privacy": self.privacy()})
 
 
 @dataclass(frozen=True, kw_only=True)
-class MethodTerms(ItemsetTerms):
-    """The terms of a published method, which draws from the baskets themselves.
+class MethodItemsets:
+    """Which itemsets a published method finds, from the baskets themselves.
+
+    It implements `Releasable`.
 
     Args:
+        method: What runs.
+        k: How many are asked for.
+        sizes: Of the itemsets.
+        unit: What the cost hides.
         owned: Whether baskets have owners.
     """
 
+    method: Method
+    k: int = 1
+    sizes: range = range(2, 3)
+    unit: str | None = None
     owned: bool = False
 
     def __post_init__(self) -> None:
@@ -343,45 +539,60 @@ class MethodTerms(ItemsetTerms):
         if self.unit is not None:
             label("unit", self.unit)
 
-    def release(self) -> ItemsetRelease:
-        """The release without its answer; a method is told with the baskets how many to find."""
-        return replace(super().release(), requested=self.k)
+    def describe(self) -> str:
+        """Return what runs."""
+        return repr(self.method)
+
+    def privacy(self) -> Privacy:
+        """Return what the method costs."""
+        return self.method.privacy()
+
+    def charge(self) -> Charge:
+        """Return what to charge."""
+        return Charge(self.privacy(), neighbors=self.method.neighbors, unit=self.unit)
 
     def check(self) -> None:
-        """Meet what the method refuses before the charge: it draws from no baskets of three
-        invented items.
+        """Meet what the method refuses before the charge.
+
+        It draws from no baskets of three invented items.
         """
         none = np.zeros(0, np.int64)
         rows = Baskets(
             np.zeros(1, np.int64), none.astype(np.int32), range(3), none if self.owned else None
         )
-        self._draw(rows, range(2, 3), 1, SYSTEM)
+        self._find(rows, range(2, 3), 1, SYSTEM)
 
-    def look(self, source: Any) -> None:
+    def preflight(self, source: Baskets) -> None:
         """Nothing more is to be met: the baskets are read."""
 
-    def draw(self, source: Any, coins: Coins) -> ItemsetRelease:
-        rows: Baskets = source.rows
-        found = self._draw(rows, self.sizes, self.k, coins)
-        items = tuple(tuple(rows.labels[code] for code in one.codes) for one in found)
-        known = tuple(one.support for one in found if one.support is not None)
-        return replace(
-            self.release(), items=items, counts=known if len(known) == len(items) else ()
-        )
+    def draw(self, source: Baskets, coins: Coins) -> DrawnItemsets:
+        """Return what the method finds, with supports where it gives all of them."""
+        results = self._find(source, self.sizes, self.k, coins)
+        items = tuple(tuple(source.labels[code] for code in one.codes) for one in results)
+        known = tuple(one.support for one in results if one.support is not None)
+        return DrawnItemsets(items, counts=known if len(known) == len(items) else ())
 
-    def _draw(self, rows: Baskets, sizes: range, k: int, coins: Coins) -> list[Found]:
-        method = cast(Method, self.choice.mechanism)
-        return method.draw(Problem(lambda wanted: Miner(rows, wanted), rows, sizes, k), coins)
+    def draw_nothing(self) -> DrawnItemsets:
+        """No itemsets."""
+        return DrawnItemsets()
 
+    def write(self, payload: DrawnItemsets, source: Baskets) -> dict[str, Any]:
+        """Write what was drawn for a ledger."""
+        return payload.to_json()
 
-class BasketSource(PlainSource):
-    """Baskets for a published method, which names what it draws itself. They are private."""
+    def read(self, written: Mapping[str, Any]) -> DrawnItemsets:
+        """Return what a ledger recorded."""
+        return DrawnItemsets.from_json(written)
 
-    def __init__(self, rows: Baskets) -> None:
-        self.rows = rows
+    def release(self, payload: DrawnItemsets) -> ItemsetRelease:
+        """Return the release of what was drawn."""
+        method = self.method
+        facts: dict[str, Any] = {"unit": self.unit, "requested": self.k}
+        return ItemsetRelease(payload, self.privacy(), method, CHOSEN_BY_CALLER, **facts)
 
-    def __repr__(self) -> str:
-        return "BasketSource(<private>)"
+    def _find(self, rows: Baskets, sizes: range, k: int, coins: Coins) -> list[Found]:
+        problem = Problem(lambda wanted: Miner(rows, wanted), rows, sizes, k)
+        return self.method.draw(problem, coins)
 
 
 @dataclass(frozen=True)
@@ -389,28 +600,32 @@ class Mining:
     """A question for the most frequent itemsets, before any data is read.
 
     Args:
-        terms: What runs, at what cost.
-        layout: How the baskets lie.
+        question: What runs, at what cost.
+        layout: How the baskets lie, and by what rules they count.
         sizes: Of the itemsets.
         items: All items there are.
-        longest: No basket has more different items than this, as a public rule.
         supports: What noisy supports cost, as it was given.
         rules: What association rules cost, as it was given.
-        unit_is_default: Whether nobody said what the cost hides.
+        unit_is_default: Whether it was left open what the cost hides.
+        separator: Of the values in a file of text; None: the file says it.
+        dialect: What else is declared of a file of text, and whether this is a check.
+        groups: The groups to find itemsets in; None: all baskets are one.
 
     Examples:
         >>> Mining.of(items=["a", "b", "c"], epsilon=1).itemsets().size  # pairs
         3
     """
 
-    terms: ItemsetTerms
+    question: BestItemsets | MethodItemsets
     layout: Layout
     sizes: range
     items: Universe
-    longest: int | None = None
     supports: Number | None = None
     rules: Number | None = None
     unit_is_default: bool = True
+    separator: str | None = None
+    dialect: Dialect = PLAIN
+    groups: Groups | None = None
 
     @classmethod
     def of(
@@ -419,45 +634,67 @@ class Mining:
         size: Size = 2,
         items: object = OPEN,
         mechanism: Mechanism | Method | str | None = None,
-        longest: int | None = None,
         supports: Number | None = None,
         rules: Number | None = None,
         unit: str | None = None,
         layout: Layout | None = None,
-        **price: Any,
+        dialect: Dialect = PLAIN,
+        **cost: Any,
     ) -> Mining:
-        """The question that the options of `top_itemsets` ask."""
-        layout = Layout() if layout is None else layout
-        floor = whole("floor", price.pop("floor", 0), least=0)
+        """Make the question that the options of `top_itemsets` ask.
+
+        Options of the cost are those of `BestItems`, and `groups`, which divide it.
+        """
+        layout = (Layout() if layout is None else layout).checked()
+        groups: Groups | None = cost.pop("groups", None)
+        if groups is not None:
+            relation = cost.get("neighbors") or getattr(mechanism, "neighbors", None)
+            _check_groups(groups, layout, Universe.of(items, "items"), rules, relation)
+        floor, longest = whole("floor", layout.floor, least=0), layout.longest
         sizes, everything = read_sizes(size), Universe.of(items, "items")
         growth = None if longest is None else count_touched(longest, size, layout.user)
         if isinstance(mechanism, str):
-            mechanism = _make_method(mechanism, price)
-        common: dict[str, Any] = {
-            "counts": None if supports is None else positive("supports", supports),
-            "floor": floor,
-            "rules": None if rules is None else positive("rules", rules),
-            "sizes": sizes,
-            "longest": longest,
-            "unit": (BASKET if layout.user is None else USER) if unit is None else unit,
-            "given": mechanism,
-            **price,
-        }
+            mechanism = _make_method(mechanism, cost)
+        unit_said = (BASKET if layout.user is None else USER) if unit is None else unit
+        counts = None if supports is None else positive("supports", supports)
+        epsilon = None if rules is None else positive("rules", rules)
+        question: BestItemsets | MethodItemsets
         if isinstance(mechanism, Method):
-            k = common.pop("k", 1)
-            for name in ("k", "ranked"):  # a method gives a list
-                price.pop(name, None)
-            beside = {"supports": supports, "rules": rules, "longest": longest}
-            _check_method(mechanism, everything, **beside, **price)
-            terms: ItemsetTerms = MethodTerms(**common, k=k, owned=layout.user is not None)
+            _refuse_method(mechanism, groups)
+            k = cost.pop("k", 1)
+            cost.pop("ranked", None)  # a method gives a list
+            extra = {"supports": supports, "rules": rules, "longest": longest}
+            _check_method(mechanism, everything, **extra, **cost)
+            owned = layout.user is not None
+            question = MethodItemsets(
+                method=mechanism, k=k, sizes=sizes, unit=unit_said, owned=owned
+            )
         else:
             made_for = growth is not None and getattr(mechanism, "growth", None) == growth
-            terms = ItemsetTerms(
-                **common,
+            cost["counts"] = counts
+            selection = BestItems(
+                **(cost if groups is None else groups.divide(cost)),
+                given=mechanism,
+                unit=unit_said,
                 universe=count_itemsets(everything, sizes),
                 growth=None if made_for else growth,
+                scale=WHOLE,
             )
-        return cls(terms, layout, sizes, everything, longest, supports, rules, unit is None)
+            question = BestItemsets(
+                selection=selection, floor=floor, rules=epsilon, sizes=sizes, longest=longest
+            )
+        plain = replace(dialect, delimiter=None)
+        made = (question, layout, sizes, everything, supports, rules, unit is None)
+        return cls(*made, dialect.delimiter, plain, groups)
+
+    @property
+    def asked(self) -> BestItemsets | MethodItemsets | BestPerGroup:
+        """What is charged and answered: the question, in every group if there are any."""
+        if self.groups is None or isinstance(self.question, MethodItemsets):
+            return self.question
+        return BestPerGroup(
+            best=self.question.selection, groups=self.groups, released=GroupedItemsetRelease
+        )
 
     def answer(
         self,
@@ -466,7 +703,7 @@ class Mining:
         *,
         place: str | None = None,
         coins: Coins = SYSTEM,
-    ) -> ItemsetRelease:
+    ) -> ItemsetRelease | GroupedItemsetRelease:
         """Read the data and release what is most frequent in it.
 
         Args:
@@ -476,56 +713,110 @@ class Mining:
         unsaid = (
             self.unit_is_default and self.layout.user is None and self.layout.basket is not None
         )
-        release = answer(
-            self.terms,
-            partial(self._read, read),
+        if ledger is not None and self.groups is not None:
+            check_recordable("groups", self.groups.grouping.labels or ())
+        reads = partial(self._read, read)
+        description = None if ledger is None else self._describe(place)
+        question = cast(Releasable[Any, Any, ItemsetRelease | GroupedItemsetRelease], self.asked)
+        if self.dialect.check:
+            return check_only(question, reads, ledger, description=description)
+        return answer(
+            question,
+            reads,
             ledger,
-            question=None if ledger is None else self._question(place),
+            description=description,
             warn=warn_of_baskets if unsaid else None,
             coins=coins,
         )
-        return cast(ItemsetRelease, release)
+
+    @property
+    def ranked(self) -> bool:
+        """Whether the order of the itemsets is released; a published method gives a list."""
+        question = self.question
+        if isinstance(question, MethodItemsets):
+            return True
+        return is_ranked(question.selection.choice.mechanism)
+
+    @property
+    def has_relative(self) -> bool:
+        """Whether the order is made from noisy supports, which are released up to a constant."""
+        question = self.question
+        return isinstance(question, BestItemsets) and question.selection.order_noise is not None
 
     def itemsets(self) -> Universe:
-        """All itemsets there are."""
+        """Return all itemsets there are."""
         return count_itemsets(self.items, self.sizes)
 
-    def _read(self, read: Callable[[ExitStack], object], stack: ExitStack) -> Source:
-        rows = open_baskets(read(stack), held=stack, **vars(self.layout))
-        if self.longest is not None:
-            _check_longest(rows, self.longest)
+    def _read(self, read: Callable[[ExitStack], object], stack: ExitStack) -> Any:
+        if self.groups is not None:
+            return self._read_groups(self.groups, read, stack)
+        data = declare(read(stack), self.dialect, stack)
+        rows = open_baskets(data, stack=stack, separator=self.separator, **self.layout.reading())
+        if self.layout.longest is not None:
+            _check_longest(rows, self.layout.longest)
         if not self.items.is_open:
             rows = rows.within(_named_items(self.items))
-        if isinstance(self.terms, MethodTerms):
-            held = rows if isinstance(rows, Baskets) else rows.survivors(1)
-            return cast(Source, BasketSource(held))
+        if isinstance(self.question, MethodItemsets):
+            return rows if isinstance(rows, Baskets) else rows.survivors(1)
         return ItemsetSource(
-            rows, rows.labels, self.sizes, closed=not self.items.is_open, floor=self.terms.floor
+            rows, rows.labels, self.sizes, closed=not self.items.is_open, floor=self.layout.floor
         )
 
-    def _question(self, place: str | None) -> Question:
+    def _read_groups(
+        self, groups: Groups, read: Callable[[ExitStack], object], stack: ExitStack
+    ) -> Any:
+        layout = self.layout
+        data = declare(read(stack), replace(self.dialect, delimiter=self.separator), stack)
+        columns = Columns(
+            layout.item, layout.user, where=layout.where, missing_users=layout.missing_users
+        )
+        opened = open_groups(
+            data,
+            columns,
+            list_columns("basket", layout.basket) or (),
+            groups.grouping,
+            is_long=layout.form == LONG,
+            sizes=self.sizes,
+            floor=layout.floor,
+        )
+        stack.enter_context(closing(opened))
+        if layout.longest is not None:
+            _check_longest(opened, layout.longest)
+        return opened
+
+    def _describe(self, place: str | None) -> Description:
         keys = list_columns("basket", self.layout.basket)
+        question = (
+            self.question if isinstance(self.question, MethodItemsets) else self.question.selection
+        )
         options: dict[str, object] = {
             "size": _size_label(self.sizes),
-            "k": self.terms.k,
-            "ranked": None if is_ranked(self.terms.choice.mechanism) else False,
-            "neighbors": self.terms.neighbors,
-            "longest": self.longest,
+            "k": question.k,
+            "ranked": None if self.ranked else False,
+            "neighbors": getattr(question, "neighbors", None),  # a method has its own
+            "longest": self.layout.longest,
             "items": self.items.size or OPEN,
-            "floor": self.terms.floor,
-            **vars(self.layout),
+            "floor": self.layout.floor,
+            **self.layout.reading(),
+            "separator": self.separator,
+            "encoding": self.dialect.encoding,
             "where": None if self.layout.where is None else str(Condition.of(self.layout.where)),
             "basket": keys[0] if keys and len(keys) == 1 else keys,
+            # Before, pairs were counted within a basket: what was recorded so is another answer.
+            "rules_over": None if None in (self.rules, self.layout.user) else "all baskets",
         }
         labels: Any = self.items.size
         if self.items.labels is not None:
             labels = list_items(_named_items(self.items))
         numbers = {"supports": self.supports, "rules": self.rules}
-        return Question("itemsets", options, numbers, place, None, labels)
+        if self.groups is not None:
+            options |= self.groups.describe()
+            numbers["groups_share"] = self.groups.share or None
+        return Description("itemsets", options, numbers, place, None, labels)
 
 
 def count_itemsets(items: Universe, sizes: range) -> Universe:
-    """All itemsets of these sizes over the items there are.
+    """Return all itemsets of these sizes over the items there are.
 
     Examples:
         >>> count_itemsets(Universe(10), range(2, 4)).size  # 45 pairs and 120 triples
@@ -537,32 +828,35 @@ def count_itemsets(items: Universe, sizes: range) -> Universe:
 
 
 def _named_items(items: Universe) -> Any:
-    """What `list_items` takes: all items, or their number."""
+    """Return what `list_items` takes: all items, or their number."""
     return items.size if items.labels is None else items.labels
 
 
-def _make_method(name: str, price: dict[str, Any]) -> Method | str:
-    """A published method by name; those need no delta. The name itself where there is none."""
+def _make_method(name: str, cost: dict[str, Any]) -> Method | str:
+    """Return a published method by name.
+
+    Those need no delta. The name itself where there is none.
+    """
     from privmax.itemsets.published import METHODS  # competitors: loaded where one is named
 
     if name not in METHODS:
         check_name(name, others=METHODS)
         return name
     # A contract does not say how its classes are made.
-    made = METHODS[name](epsilon=price.pop("epsilon", None))  # type: ignore[call-arg]
-    if price.get("neighbors") == made.neighbors:
-        del price["neighbors"]
+    made = METHODS[name](epsilon=cost.pop("epsilon", None))  # type: ignore[call-arg]
+    if cost.get("neighbors") == made.neighbors:
+        del cost["neighbors"]
     return made
 
 
 def read_sizes(size: Size) -> range:
-    """The sizes wanted, as a range.
+    """Return the sizes wanted, as a range.
 
     Examples:
         >>> read_sizes("2-4"), read_sizes((2, 4)), read_sizes(2)
         (range(2, 5), range(2, 5), range(2, 3))
     """
-    given = size
+    value = size
     if isinstance(size, str):
         size = _read_size(size)
     if size == ANY:
@@ -576,13 +870,13 @@ def read_sizes(size: Size) -> range:
     if isinstance(size, int) and not isinstance(size, bool) and 1 <= size < LONGEST:
         return range(size, size + 1)
     raise ParameterError(
-        "size", given, f"it must be a whole number from 1 to {LONGEST - 1}, a range, or any",
+        "size", value, f"it must be a whole number from 1 to {LONGEST - 1}, a range, or any",
         "For example 2, or 2-4.",
     )  # fmt: skip
 
 
 def _read_size(text: str) -> int | str | tuple[int, int]:
-    """What a text says of the size; the text itself where it says nothing."""
+    """Return what a text says of the size; the text itself where it says nothing."""
     first, dash, last = text.partition("-")
     low, high = read_whole("size", first), read_whole("size", last)
     if low is None or (high is None and dash):
@@ -591,8 +885,7 @@ def _read_size(text: str) -> int | str | tuple[int, int]:
 
 
 def count_touched(longest: int, size: Size, user: str | None = None) -> int:
-    """How many itemsets one individual's record touches at most, if it is one basket of at most
-    `longest` items.
+    """Bound the number of itemsets that one basket of at most `longest` items touches.
 
     Examples:
         >>> count_touched(10, size=2)
@@ -607,12 +900,56 @@ def count_touched(longest: int, size: Size, user: str | None = None) -> int:
     return max(1, sum(math.comb(longest, one) for one in within))
 
 
-def _check_longest(rows: Baskets | TableRows, longest: int) -> None:
+def _check_longest(rows: Baskets | TableRows | GroupedBaskets, longest: int) -> None:
     if rows.longest() > longest:
         raise DataError(
             "A basket has more items than longest allows. Shorten such baskets by a public "
             "rule, or raise it."
         )
+
+
+def _check_groups(
+    groups: Groups,
+    layout: Layout,
+    items: Universe,
+    rules: Number | None,
+    neighbors: str | None,
+) -> None:
+    """Refuse what does not go with groups, by name alone."""
+    if layout.form not in (None, LONG):
+        raise ParameterError(
+            "by", groups.by, f"the form {layout.form} has no column of groups",
+            "Use a table with one row per item of a basket: give basket and item.",
+        )  # fmt: skip
+    if layout.basket is None or layout.item is None:
+        raise ParameterError.required(
+            "basket" if layout.item is not None else "item",
+            "groups need a table with one row per item of a basket; lists, matrices and files with "
+            "one basket per line have no column of groups",
+            "Name the columns of baskets and items.",
+        )
+    if layout.header is False:
+        raise ParameterError("header", False, "groups need a line of names", "Leave it out.")
+    if not items.is_open:
+        raise ParameterError(
+            "items", "<items>", "groups are for items that are not declared", "Leave it out."
+        )
+    if rules is not None:
+        raise ParameterError(
+            "rules", rules, "association rules are not released per group",
+            "Leave it out, or ask for one group by where.",
+        )  # fmt: skip
+    columns = Columns(layout.item, layout.user)
+    groups.check(columns, items, neighbors, individual="basket")
+
+
+def _refuse_method(method: Method, groups: Groups | None) -> None:
+    """Refuse a published method for groups."""
+    if groups is not None:
+        raise ParameterError(
+            "mechanism", type(method).__name__, "published methods do not release groups",
+            "Use a mechanism of privmax, or leave by out.",
+        )  # fmt: skip
 
 
 def _check_method(method: Method, items: Universe, **options: object) -> None:

@@ -1,10 +1,15 @@
-"""Association rules from released itemsets: who has A has b, how often, and how much more often
-than others.
+"""Association rules from released itemsets: how often baskets with A also have b.
+
+The lift says how much more often than other baskets.
 
 The itemsets are public when rules are made of them. A rule A → b needs four supports: of A with b,
 of A, of b, and of the empty set, which everybody has. All that the released itemsets need are
 measured once, with noise for as many numbers as they are, and everything else is computed from
 those: confidence, lift, and intervals that the noise leaves.
+
+All four count individuals by all that each of them has. If individuals have several baskets, a pair
+counts where both items are in any of them: pairs within a basket over single items in all baskets
+would be below 1 for items that go together.
 
 Proof:      docs/proofs/itemsets.md
 """
@@ -53,10 +58,10 @@ class Rule:
     Args:
         antecedent: Items, in their fixed order.
         consequent: One item more.
-        support: How many individuals have all of them.
+        support: How many individuals have all of them, in one basket or in several.
         confidence: The part of those with the antecedent who have the consequent.
-        lift: That part over the part of everybody, who has anything, who has the consequent; above
-            1 they go together. Its upper end may be infinite.
+        lift: That part over the part of everybody with any item who has the consequent; above 1
+            they go together. Empty baskets are not counted. Its upper end may be infinite.
 
     Examples:
         >>> interval = Interval(2.0, 1.5, 3.0)
@@ -75,7 +80,7 @@ class Rule:
         return f"{' → '.join(sides)}: confidence {self.confidence}, lift {self.lift}"
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it by name; an end that is infinite is None."""
+        """Return all of it by name; an end that is infinite is None."""
         numbers = {name: asdict(getattr(self, name)) for name in ("support", "confidence", "lift")}
         for interval in numbers.values():
             interval["high"] = None if interval["high"] == math.inf else interval["high"]
@@ -110,8 +115,8 @@ class RuleCounts:
             b → a: confidence 0.5 (0.5 to 0.5), lift 1 (1 to 1)
         """
         noisy = dict(zip(self.sets, self.counts, strict=True))
-        found = [self._rule(noisy, *sides) for one in itemsets for sides in split_sides(one)]
-        return tuple(sorted(found, key=lambda rule: -rule.confidence.low))
+        rules = [self._rule(noisy, *sides) for one in itemsets for sides in split_sides(one)]
+        return tuple(sorted(rules, key=lambda rule: -rule.confidence.low))
 
     def _rule(
         self, noisy: Mapping[Itemset, int], whole: Itemset, rest: Itemset, item: Itemset
@@ -138,13 +143,15 @@ class RuleCounts:
 
     @classmethod
     def from_json(cls, written: Mapping[str, Any], read: Callable[[Any], Any]) -> RuleCounts:
-        """What `to_json` wrote."""
+        """Return what `to_json` wrote."""
         sets = tuple(read(one) for one in written["sets"])
         return cls(sets, tuple(written["counts"]), read_noise(written["noise"]))
 
 
 def split_sides(itemset: Itemset) -> Iterator[tuple[Itemset, Itemset, Itemset]]:
-    """An itemset of two or more, with all but one of its items and that one, for each of them.
+    """Yield the sides of the rules of an itemset of two or more.
+
+    They are the itemset, all but one of its items, and that one, for each of them.
 
     Examples:
         >>> [(rest, item) for _, rest, item in split_sides(("a", "b"))]
@@ -156,18 +163,20 @@ def split_sides(itemset: Itemset) -> Iterator[tuple[Itemset, Itemset, Itemset]]:
 
 
 def needed_sets(itemsets: Sequence[Itemset]) -> tuple[Itemset, ...]:
-    """All sets whose supports the rules of these itemsets need, each once; none without a rule.
+    """Return all sets whose supports the rules of these itemsets need, each once.
+
+    There are none without a rule.
 
     Examples:
         >>> needed_sets([("a",), ("a", "b")])
         ((), ('a', 'b'), ('b',), ('a',))
     """
-    found = [part for one in itemsets for sides in split_sides(one) for part in sides]
-    return tuple(dict.fromkeys([(), *found])) if found else ()
+    parts = [part for one in itemsets for sides in split_sides(one) for part in sides]
+    return tuple(dict.fromkeys([(), *parts])) if parts else ()
 
 
 def count_held(sets: Sequence[Itemset], longest: int | None) -> int | None:
-    """How many of these sets one basket of at most `longest` items holds at most.
+    """Return how many of these sets one basket of at most `longest` items holds at most.
 
     Examples:
         >>> count_held([(), ("a", "b"), ("a",), ("b",), ("c",)], longest=2)
@@ -180,8 +189,10 @@ def count_held(sets: Sequence[Itemset], longest: int | None) -> int | None:
     )
 
 
-def price_rules(price: Privacy, *, k: int, largest: int, neighbors: str) -> Privacy:
-    """What the rules of k itemsets cost, before anybody knows which: delta only where it helps.
+def price_rules(cost: Privacy, *, k: int, largest: int, neighbors: str) -> Privacy:
+    """Return what the rules of k itemsets cost, before it is known which.
+
+    Delta is spent only where it helps.
 
     Examples:
         >>> price_rules(Privacy("0.5", 1e-6), k=1, largest=2, neighbors="add-remove")
@@ -191,13 +202,13 @@ def price_rules(price: Privacy, *, k: int, largest: int, neighbors: str) -> Priv
     """
     for_each = 3 if largest == 2 else 1 + 2 * min(largest, MANY)
     numbers = min(1 + k * for_each, MANY)
-    return choose_noise(price, k=numbers, neighbors=neighbors).privacy
+    return choose_noise(cost, k=numbers, neighbors=neighbors).privacy
 
 
 def measure_rules(
     sets: Sequence[Itemset],
-    supports: Callable[[Sequence[Itemset]], Sequence[int]],
-    price: Privacy,
+    holders: Callable[[Sequence[Itemset]], Sequence[int]],
+    cost: Privacy,
     coins: Coins,
     *,
     neighbors: str,
@@ -207,7 +218,7 @@ def measure_rules(
 
     Args:
         sets: As `needed_sets` gives them.
-        supports: The true supports of sets; they are private.
+        holders: How many individuals have all items of each set; private.
         cost: What may be spent.
         coins: Where random bits come from.
         neighbors: "add-remove" or "replace".
@@ -219,9 +230,9 @@ def measure_rules(
     if not sets:
         return None
     noise, _ = choose_noise(
-        price, k=len(sets), growth=count_held(sets, longest), neighbors=neighbors
+        cost, k=len(sets), growth=count_held(sets, longest), neighbors=neighbors
     )
-    counts = tuple(int(noise.add(support, coins)) for support in supports(sets))
+    counts = tuple(map(int, noise.add_all(holders(sets), coins)))
     return RuleCounts(tuple(sets), counts, noise)
 
 
@@ -230,7 +241,7 @@ Bounds = Sequence[tuple[float, float]]
 
 
 def find_confidence(counts: Sequence[int], bounds: Bounds) -> Interval:
-    """The part of those with the antecedent who have the whole.
+    """Return the part of those with the antecedent who have the whole.
 
     Args:
         counts: Noisy supports of the whole and of the antecedent.
@@ -250,7 +261,7 @@ def find_confidence(counts: Sequence[int], bounds: Bounds) -> Interval:
 
 
 def find_lift(counts: Sequence[int], bounds: Bounds) -> Interval:
-    """The confidence over the part of everybody who has the consequent.
+    """Return the confidence over the part of everybody who has the consequent.
 
     Args:
         counts: Noisy supports of the whole, the antecedent, the consequent, and of everybody.

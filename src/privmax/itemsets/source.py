@@ -75,14 +75,14 @@ class ItemsetSource(PlainSource):
     def histogram(self, above: int) -> Sequence[Level]:
         mined = self._miner.histogram(max(above, 0) + self._floor)
         self._numbers = dict(mined)
-        found = [(support - self._floor, number) for support, number in mined]
+        levels = [(support - self._floor, number) for support, number in mined]
         if self.universe is not None and above < 0:
-            rest = self.universe - sum(number for _, number in found)
-            found += [(0, rest)] if rest else []
-        return found
+            rest = self.universe - sum(number for _, number in levels)
+            levels += [(0, rest)] if rest else []
+        return levels
 
     def names(self, outcomes: Sequence[Outcome]) -> list[tuple[Any, ...] | None]:
-        """The itemset each outcome stands for, its items in their fixed order; None for no answer.
+        """Return the itemset of each outcome, its items in their fixed order; None for no answer.
 
         What stands above the lowest of them is mined once.
         """
@@ -90,10 +90,10 @@ class ItemsetSource(PlainSource):
         rows = self._find({((one.score or 0) + self._floor, one.index) for one in listed})
         beyond = {one.score for one in outcomes if one.score is not None and not _is_listed(one)}
         outside = {score: self._numbers_above((score or 0) + self._floor) for score in beyond}
-        found: list[tuple[Any, ...] | None] = []
+        labels: list[tuple[Any, ...] | None] = []
         for one in outcomes:
             if one.score is None:
-                found.append(None)
+                labels.append(None)
                 continue
             if _is_listed(one):
                 row = rows[one.score + self._floor, one.index]
@@ -102,11 +102,11 @@ class ItemsetSource(PlainSource):
                 codes, score = self._beyond(outside[one.score], one.index), None
             item = tuple(self._labels[code] for code in codes)
             self._drawn[item] = codes, score
-            found.append(item)
-        return found
+            labels.append(item)
+        return labels
 
     def counts(self, outcomes: Sequence[Outcome]) -> list[int]:
-        """The support of each itemset that is drawn, its part up to the floor included."""
+        """Return the support of each itemset that is drawn, its part up to the floor included."""
         names = self.names([one for one in outcomes if not _is_listed(one)])
         others = (self.support(name) for name in names if name is not None)
         return [
@@ -114,24 +114,28 @@ class ItemsetSource(PlainSource):
         ]
 
     def support(self, item: tuple[Any, ...]) -> int:
-        """The support of an itemset that was drawn. It is private: noise belongs on it."""
+        """Return the support of an itemset that was drawn. It is private: noise belongs on it."""
         codes, score = self._drawn[item]
         return score + self._floor if score is not None else self._rows.survivors(1).support(codes)
 
-    def supports(self, itemsets: Sequence[tuple[Any, ...]]) -> list[int]:
-        """The supports of itemsets of items that were drawn; of the empty one, how many have an
-        item at all. They are private: noise belongs on them.
+    def count_holders(self, itemsets: Sequence[tuple[Any, ...]]) -> list[int]:
+        """Count the individuals that have all items of each set of drawn items.
+
+        For the empty set, those that have an item at all. The counts are private: add noise to
+        them.
         """
         codes = {
             identify(label): code
             for item, (drawn, _) in self._drawn.items()
             for label, code in zip(item, drawn, strict=True)
         }
-        return self._rows.supports_of([[codes[identify(item)] for item in one] for one in itemsets])
+        sets = [[codes[identify(item)] for item in one] for one in itemsets]
+        return self._rows.count_holders(sets)
 
     def _find(self, places: set[tuple[int, int]]) -> dict[tuple[int, int], NDArray[np.int32]]:
-        """The itemsets at some supports and, among those of one support, places in their fixed
-        order.
+        """Find the itemsets at some supports and places.
+
+        A place is that among the itemsets of one support, in their fixed order.
         """
         supports = {support for support, _ in places}
         lowest = min(supports, default=0)
@@ -141,26 +145,32 @@ class ItemsetSource(PlainSource):
         if len(supports) < 2:
             members = {support: self._miner.at(support) for support in supports}
         else:
-            codes, found = self._miner.above(lowest - 1)
+            codes, supported = self._miner.above(lowest - 1)
             members = {
-                support: codes[slice(*np.searchsorted(-found, [-support, 1 - support]).tolist())]
+                support: codes[
+                    slice(*np.searchsorted(-supported, [-support, 1 - support]).tolist())
+                ]
                 for support in supports
             }
         return {(support, index): members[support][index] for support, index in places}
 
     def _numbers_above(self, support: int) -> Sequence[int]:
-        """The numbers of all itemsets of the closed universe with a higher support, ascending."""
+        """Return the numbers of all itemsets of the closed universe with a higher support.
+
+        They ascend.
+        """
         assert self._everybody is not None, "an open universe never draws whom it does not list"
         return sorted(self._everybody.ranks(self._miner.above(support)[0]))
 
     def _beyond(self, above: Sequence[int], index: int) -> tuple[int, ...]:
-        """The i-th itemset of the closed universe that is not among those numbers."""
+        """Return the i-th itemset of the closed universe that is not among those numbers."""
         assert self._everybody is not None
         return self._everybody.unrank(nth_outside(index, above))
 
 
 def _is_listed(outcome: Outcome) -> bool:
-    """Whether it stands for an itemset that can be mined: not one of a block that is only
-    numbered.
+    """Return whether it stands for an itemset that can be mined.
+
+    Those of a block that is only numbered cannot.
     """
     return (outcome.score or 0) > 0 and not outcome.below

@@ -1,5 +1,6 @@
-"""Private learning: the best hypothesis of a finite public class, and the best of many models, on
-private data.
+"""Private learning: the best hypothesis of a finite class, and the best of many models.
+
+The class is public, the data private.
 """
 
 from importlib import import_module
@@ -10,10 +11,12 @@ from privmax.learning.classes.conjunctions import Conjunctions, Disjunctions
 from privmax.learning.classes.contract import Counts, Hypothesis, HypothesisClass, Scores, Shape
 from privmax.learning.classes.explicit import Explicit
 from privmax.learning.classes.linear import LinearGrid
+from privmax.learning.classes.points import HashedPoints, Points
 from privmax.learning.classes.stumps import Stumps
 from privmax.learning.classes.trees import Trees
+from privmax.learning.kinds import Category, Date, Flag, Number
 from privmax.learning.models import select_model
-from privmax.learning.schema import Category, Number, Schema
+from privmax.learning.schema import Schema
 from privmax.learning.validation import validate
 
 if TYPE_CHECKING:
@@ -46,17 +49,25 @@ def __getattr__(name: str) -> Any:
         raise PrivmaxError(f"{name} needs scikit-learn. " + explain_install("learn")) from None
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 __all__ = [
     "Category",
     "Conjunctions",
     "Counts",
+    "Date",
     "Disjunctions",
     "Explicit",
+    "Flag",
+    "HashedPoints",
     "Hypothesis",
     "HypothesisClass",
     "LinearGrid",
     "MarginalSelector",
     "Number",
+    "Points",
     "PrivateERM",
     "PrivateGAM",
     "PrivateSearch",

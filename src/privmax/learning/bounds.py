@@ -33,6 +33,7 @@ from privmax.mechanisms.nested_margin import FOURFOLD, NESTING, NestedMargin
 from privmax.mechanisms.permute_and_flip import PermuteAndFlip
 from privmax.numbers import Number, nonnegative, open_probability, positive, probability, whole
 from privmax.planning.theory import (
+    INTEGER_SCORES,
     SLACK,
     SUCCESS,
     add_slack,
@@ -45,30 +46,73 @@ from privmax.planning.theory import (
     permute_and_flip_error,
     times_log,
 )
-from privmax.privacy import ADD_REMOVE, REPLACE, Neighbors, relation, swing
+from privmax.privacy import ADD_REMOVE, REPLACE, Neighbors, drift, relation
 from privmax.profile import Level
 
 LEAST_FAILURE = 2 * CLIP_LOSS
 """Half of a smaller η would not cover what the clip of a mechanism may lose."""
 
-INTEGER_SCORES = 7
-"""Records that rounding the paper's tail terms to integers adds, at most."""
 
+def uniform_deviation(
+    *, n: int, hypotheses: int | None = None, dimension: int | None = None, failure: Number
+) -> float:
+    """Bound how far an observed error of the class is from the true one, except with η.
 
-def uniform_deviation(*, n: int, hypotheses: int, failure: Number) -> float:
-    """u = √(ln(2|H|/η)/(2n)): but for η, no observed error of the class is further than this from
-    the true one.
+    With |H| hypotheses it is √(ln(2|H|/η)/(2n)), a union bound. With VC dimension d it is
+    1/n + √((n+1)·ln(4·(2en/d)^d/η))/n, whatever |H| is. Given both, the smaller one.
+
+    Args:
+        n: The number of examples.
+        hypotheses: How many hypotheses there are; None if there is no bound on that.
+        dimension: The VC dimension of the class, or more; None: not known.
+        failure: η.
+
+    Raises:
+        ParameterError: A number is out of bounds, or neither size nor dimension is given.
 
     Examples:
         >>> round(uniform_deviation(n=1000, hypotheses=1000, failure="0.05"), 4)
         0.0728
+        >>> round(uniform_deviation(n=10**5, hypotheses=2**5000, failure="0.05"), 4)
+        0.1317
+        >>> round(uniform_deviation(n=10**5, dimension=10, failure="0.05"), 4)
+        0.0337
     """
-    n, hypotheses, failure = (
-        whole("n", n),
-        whole("hypotheses", hypotheses),
-        open_probability("failure", failure),
-    )
-    return add_slack(math.sqrt(natural_log(2 * hypotheses / failure) / (2 * n)))
+    n, failure = _read_examples(n), open_probability("failure", failure)
+    bounds = []
+    if hypotheses is not None:
+        size = whole("hypotheses", hypotheses)
+        bounds.append(math.sqrt(natural_log(2 * size / failure) / (2 * n)))
+    if dimension is not None:
+        splits = _log_splits(2 * n, whole("dimension", dimension, 0))
+        bounds.append(1 / n + math.sqrt((n + 1) * (natural_log(4 / failure) + splits)) / n)
+    if not bounds:
+        remedy = "Give the number of hypotheses, the VC dimension, or both."
+        raise ParameterError.required("hypotheses", "without it there is no bound", remedy)
+    return add_slack(min(bounds))
+
+
+_MOST_EXAMPLES = 10**300
+"""Examples that a bound may be for: floats end a little above."""
+
+
+def _read_examples(n: object) -> int:
+    number = whole("n", n)
+    if number > _MOST_EXAMPLES:
+        raise ParameterError(
+            "n", n, "it must be at most 10^300, where floats end", "Use a smaller number."
+        )
+    return number
+
+
+def _log_splits(points: int, dimension: int) -> float:
+    """ln of the number of ways in which a class can split so many points, at most (Sauer–Shelah).
+
+    That is (e·points/d)^d for d ≤ points, and all 2^points beyond.
+    """
+    if dimension >= points:  # which also keeps the dimension below what floats hold
+        return points * math.log(2)
+    return dimension * (1 + natural_log(Fraction(points, dimension))) if dimension else 0.0
 
 
 def exponential_excess(
@@ -78,22 +122,59 @@ def exponential_excess(
     epsilon: Number,
     success: Number = SUCCESS,
     neighbors: str = ADD_REMOVE,
+    dimension: int | None = None,
 ) -> float:
-    """2u + (c/(εn))·ln(2|H|/η): by how much the exponential learner's error exceeds the least of
-    the class, at most.
+    """Bound how much the error of the exponential learner exceeds the least of the class.
+
+    The bound is 2u + (c/(εn))·ln(2·size/η), for a class of that size.
 
     η is split evenly between the sample (u is that of η/2) and the draw. Above 1 it says nothing.
+
+    Args:
+        n: The number of examples.
+        hypotheses: How many hypotheses there are.
+        epsilon: What the draw costs.
+        success: With what probability the bound holds.
+        neighbors: Which data sets are neighbors.
+        dimension: The VC dimension of the class, or more, which may make u smaller.
 
     Examples:
         >>> round(exponential_excess(n=100_000, hypotheses=1000, epsilon=1), 4)
         0.0151
+        >>> round(exponential_excess(n=100_000, hypotheses=2**5000, dimension=10, epsilon=1), 4)
+        0.1023
     """
     half = _half(success)
-    sampling = 2 * uniform_deviation(n=n, hypotheses=hypotheses, failure=half)
+    size = whole("hypotheses", hypotheses)
+    sampling = 2 * uniform_deviation(n=n, hypotheses=size, dimension=dimension, failure=half)
     drawing = exponential_error(
-        epsilon=epsilon, candidates=hypotheses, success=1 - half, neighbors=neighbors
+        epsilon=epsilon, candidates=size, success=1 - half, neighbors=neighbors
     )
     return add_slack(sampling + drawing / n)
+
+
+def class_excess(
+    *,
+    n: int,
+    hypotheses: int,
+    mechanism: Mechanism,
+    success: Number = SUCCESS,
+    dimension: int | None = None,
+) -> float:
+    """Bound by how much the error of what a mechanism draws exceeds the least, whatever the errors.
+
+    That is 2u + error/n, and 1 where nothing is known: another mechanism, or one that may release
+    nothing.
+
+    Examples:
+        >>> from privmax import PermuteAndFlip
+        >>> round(class_excess(n=10**5, hypotheses=1000, mechanism=PermuteAndFlip(epsilon=1)), 4)
+        0.0151
+    """
+    half = _half(success)
+    sampling = 2 * uniform_deviation(n=n, hypotheses=hypotheses, dimension=dimension, failure=half)
+    error = _whole_class(mechanism, whole("hypotheses", hypotheses), 1 - half)
+    return 1.0 if error is None else min(1.0, add_slack(sampling + error / n))
 
 
 def nested_gap(
@@ -105,8 +186,9 @@ def nested_gap(
     success: Number = SUCCESS,
     neighbors: str = ADD_REMOVE,
 ) -> float:
-    """(c/ε̂)·ln((2/η)·max(rank·e^ε̂·J/δ, (ℓ_J − rank)/ρ)): with gap_rank at least this,
-    `nested_error` is kept to.
+    """Return the gap at `rank` with which `nested_error` is kept to.
+
+    It is (c/ε̂)·ln((2/η)·max(rank·e^ε̂·J/δ, (ℓ_J − rank)/ρ)).
 
     Args:
         epsilon: That of `NestedMargin`; it draws with ε̂ = 63/64 of it.
@@ -119,7 +201,7 @@ def nested_gap(
         >>> round(nested_gap(epsilon=1, delta=1e-6, rank=1), 2)
         22.06
     """
-    paid, failure, c = positive("epsilon", epsilon), _failure(success), swing(relation(neighbors))
+    paid, failure, c = positive("epsilon", epsilon), _failure(success), drift(relation(neighbors))
     each = open_probability("delta", delta) / len(ranks)
     if rank not in ranks:
         raise ParameterError(
@@ -136,8 +218,9 @@ def nested_gap(
 def nested_error(
     *, epsilon: Number, rank: int, success: Number = SUCCESS, neighbors: str = ADD_REMOVE
 ) -> float:
-    """(c/ε̂)·ln(2·rank/η): `NestedMargin` draws somebody, and within this of the top, given
-    `nested_gap`.
+    """Bound how far below the top `NestedMargin` draws, given `nested_gap`.
+
+    It draws an item, and within (c/ε̂)·ln(2·rank/η) of the top.
 
     Examples:
         >>> round(nested_error(epsilon=1, rank=4), 2)
@@ -153,6 +236,8 @@ class Shells:
     Args:
         blocks: True errors, each with the number of hypotheses that have it: synthetic or public
             ones, never those observed on private data.
+        dimension: The VC dimension of the class, or more, which may make u smaller; None: u is the
+            union bound over the class.
 
     Raises:
         ParameterError: There is no block, or an error is no probability.
@@ -163,7 +248,9 @@ class Shells:
         (1000001, 1, 1000001)
     """
 
-    def __init__(self, blocks: Iterable[tuple[Number, int]]) -> None:
+    def __init__(
+        self, blocks: Iterable[tuple[Number, int]], *, dimension: int | None = None
+    ) -> None:
         tally: Counter[Fraction] = Counter()
         for error, count in blocks:
             tally[probability("blocks", error)] += whole("blocks", count)
@@ -176,36 +263,57 @@ class Shells:
             [error - errors[0] for error in errors],
             list(accumulate(tally[error] for error in errors)),
         )
-        self.hypotheses = upto[-1]
+        self.hypotheses, self.dimension = upto[-1], _read_dimension(dimension)
         self._within: Callable[[Fraction], int] = lambda distance: upto[
             bisect_right(distances, distance) - 1
         ]
 
     @classmethod
-    def of(cls, errors: Iterable[Number]) -> Shells:
+    def of(cls, errors: Iterable[Number], *, dimension: int | None = None) -> Shells:
         """From the true error of each hypothesis."""
-        return cls(Counter(errors).items())
+        return cls(Counter(errors).items(), dimension=dimension)
 
     @classmethod
-    def from_function(cls, within: Callable[[Fraction], int], hypotheses: int) -> Shells:
-        """From a function: how many of the class err at most so much more than the best. It must
-        not fall.
+    def from_function(
+        cls,
+        within: Callable[[Fraction], int],
+        hypotheses: int,
+        *,
+        dimension: int | None = None,
+    ) -> Shells:
+        """Make shells from a function of the distance to the best error.
+
+        It says how many of the class err at most so much more than the best, and must not fall.
         """
         shells = cls.__new__(cls)
         shells.hypotheses, shells._within = whole("hypotheses", hypotheses), within
+        shells.dimension = _read_dimension(dimension)
         return shells
 
+    def deviation(self, n: int, failure: Number) -> float:
+        """Return u, how far observed errors are from true ones.
+
+        A larger distance has a probability of at most `failure`.
+        """
+        return uniform_deviation(
+            n=n, hypotheses=self.hypotheses, dimension=self.dimension, failure=failure
+        )
+
     def within(self, distance: Number) -> int:
-        """The number of hypotheses whose error exceeds the least by at most `distance`."""
-        found = self._within(nonnegative("distance", distance))
-        if not 1 <= found <= self.hypotheses:
+        """Return the number of hypotheses whose error exceeds the least by at most `distance`."""
+        number = self._within(nonnegative("distance", distance))
+        if not 1 <= number <= self.hypotheses:
             raise ParameterError(
                 "within",
-                found,
+                number,
                 f"it must be from 1 to {self.hypotheses}, the number of hypotheses",
                 "Count the best.",
             )
-        return found
+        return number
+
+
+def _read_dimension(dimension: int | None) -> int | None:
+    return None if dimension is None else whole("dimension", dimension, 0)
 
 
 @dataclass(frozen=True)
@@ -236,8 +344,9 @@ class Excess:
 def shell_index(
     shells: Shells, *, n: int, mechanism: Mechanism, success: Number = SUCCESS
 ) -> int | None:
-    """t*(n): the least t ≥ 1 with n·t·u ≥ the gap that the mechanism's theorem asks for at ℓ =
-    |H(t+2)|.
+    """Return t*(n), the least t ≥ 1 at which the gap between shells is large enough.
+
+    That is where n·t·u reaches the gap that the mechanism's theorem asks for at ℓ = |H(t+2)|.
 
     None where H(t+2) is the whole class before that: then nobody is left to have a gap to.
 
@@ -248,7 +357,7 @@ def shell_index(
         1
     """
     half = _half(success)
-    u = Fraction(uniform_deviation(n=n, hypotheses=shells.hypotheses, failure=half))
+    u = Fraction(shells.deviation(n, half))
     t = 1
     while (near := shells.within((t + 2) * u)) < shells.hypotheses:
         promise = _promise(mechanism, near, shells.hypotheses, 1 - half)
@@ -264,40 +373,52 @@ def shell_index(
 def shell_excess(
     shells: Shells, *, n: int, mechanism: Mechanism, success: Number = SUCCESS
 ) -> Excess:
-    """2u + error/n, the error being that of the mechanism's theorem at ℓ = |H(t*+2)|, or that of
+    """Bound the excess error by the shells of the class, or by all of it.
+
+    It is 2u + error/n, the error being that of the mechanism's theorem at ℓ = |H(t*+2)|, or that of
     the whole class.
 
     The lesser of the two, where both are there. η is split evenly between the sample and the draw.
     `mechanism` is an Exponential, PermuteAndFlip, LimitedDomain, NestedMargin or LargeMargin (the
-    paper's).
+    paper's). With the VC dimension of the class, u does not grow with the number of hypotheses, and
+    neither does the bound of a mechanism with δ.
 
     Examples:
-        >>> from privmax import Exponential
+        >>> from privmax import Exponential, LargeMargin
         >>> shells = Shells([("0.1", 1), ("0.4", 10**6)])
         >>> round(shell_excess(shells, n=10**5, mechanism=Exponential(epsilon=1)).excess, 3)
         0.019
+        >>> huge = Shells([("0.1", 1), ("0.4", 2**5000)], dimension=10)
+        >>> paper = LargeMargin(epsilon=1, delta=1e-6)
+        >>> round(shell_excess(huge, n=10**5, mechanism=paper).excess, 3)
+        0.068
     """
     half = _half(success)
-    sampling = 2 * uniform_deviation(n=n, hypotheses=shells.hypotheses, failure=half)
-    found = Excess(1.0, "nothing", None, shells.hypotheses)
-    error = _whole_class(mechanism, shells.hypotheses, 1 - half)
-    if error is not None and (bound := add_slack(sampling + error / n)) < 1:
-        found = Excess(bound, "class", None, shells.hypotheses)
+    sampling = 2 * shells.deviation(n, half)
+    bound = class_excess(
+        n=n,
+        hypotheses=shells.hypotheses,
+        mechanism=mechanism,
+        success=success,
+        dimension=shells.dimension,
+    )
+    best = Excess(bound, "class" if bound < 1 else "nothing", None, shells.hypotheses)
     t = shell_index(shells, n=n, mechanism=mechanism, success=success)
     if t is not None:
         near = shells.within((t + 2) * Fraction(sampling) / 2)
         promise = _promise(mechanism, near, shells.hypotheses, 1 - half)
         assert promise is not None, "an index is found only where there is one"
-        if (bound := add_slack(sampling + promise[1] / n)) < found.excess:
-            found = Excess(bound, "shell", t, near)
-    return found
+        if (bound := add_slack(sampling + promise[1] / n)) < best.excess:
+            best = Excess(bound, "shell", t, near)
+    return best
 
 
 def _promise(
     mechanism: Mechanism, near: int, hypotheses: int, success: Fraction
 ) -> tuple[float, float] | None:
-    """(gap, error): if gap_near exceeds the one, the draw stays within the other of the top. None:
-    nothing is known.
+    """Return (gap, error), or None where nothing is known.
+
+    If gap_near exceeds the first, the draw stays within the second of the top.
 
     The gap does not fall as `near` grows.
     """
@@ -326,11 +447,11 @@ def _promise(
         )
         return gap, guard_error(epsilon=epsilon, rank=reach, success=success, neighbors=neighbors)
     assert isinstance(mechanism, NestedMargin), "nobody else draws among a part of the class"
-    price, ranks = mechanism.epsilon, mechanism.ranks
+    total, ranks = mechanism.epsilon, mechanism.ranks
     gap, rank = min(
         (
             nested_gap(
-                epsilon=price,
+                epsilon=total,
                 delta=delta,
                 rank=r,
                 ranks=ranks,
@@ -342,11 +463,14 @@ def _promise(
         for r in ranks
         if r >= near
     )
-    return gap, nested_error(epsilon=price, rank=rank, success=success, neighbors=neighbors)
+    return gap, nested_error(epsilon=total, rank=rank, success=success, neighbors=neighbors)
 
 
 def _whole_class(mechanism: Mechanism, hypotheses: int, success: Fraction) -> float | None:
-    """How far from the top a draw can be whatever the data; None where nothing may be drawn."""
+    """Return how far from the top a draw can be whatever the data.
+
+    None where nothing may be drawn.
+    """
     if type(mechanism) is LargeMargin:
         return exponential_error(
             epsilon=mechanism.epsilon / 3, candidates=hypotheses, success=success, neighbors=REPLACE
@@ -359,7 +483,7 @@ def _whole_class(mechanism: Mechanism, hypotheses: int, success: Fraction) -> fl
 
 
 def _drawing(mechanism: Mechanism, hypotheses: int) -> tuple[Fraction, Neighbors, int]:
-    """At what epsilon, under which relation and among how many of the best a mechanism draws."""
+    """Return at what epsilon, under which relation and among how many a mechanism draws."""
     if mechanism.k != 1:
         raise ParameterError(
             "mechanism", mechanism, "it must draw one hypothesis", "Make it with a k of 1."
@@ -382,8 +506,9 @@ def _drawing(mechanism: Mechanism, hypotheses: int) -> tuple[Fraction, Neighbors
 
 
 def occam_error_bound(*, n: int, correct: int, hypotheses: int, failure: Number) -> float:
-    """The largest p with n·KL(observed‖p) ≤ ln(|H|/η): but for η, it bounds the true error of all
-    of the class at once.
+    """Bound the true error of all of the class at once, but for a chance of η.
+
+    It is the largest p with n·KL(observed‖p) ≤ ln(size/η), for a class of that size.
 
     This is the one for hypotheses with `correct` of n examples right. It reads private counts: for
     public or synthetic data only.
@@ -410,8 +535,9 @@ def occam_error_bound(*, n: int, correct: int, hypotheses: int, failure: Number)
 def shell_error_bound(
     levels: Iterable[Level], *, n: int, failure: Number, correct: int | None = None
 ) -> float:
-    """But for η, the true errors of all hypotheses at once are at most this; few near p make p
-    cheap to rule out.
+    """Bound the true errors of all hypotheses at once by shells, but for a chance of η.
+
+    Few hypotheses near p make p cheap to rule out.
 
     It reads private counts without noise: FOR PUBLIC OR SYNTHETIC DATA ONLY. Each value of p is
     charged for the hypotheses observed near p, where `occam_error_bound` charges it for the whole
@@ -449,13 +575,14 @@ def shell_error_bound(
 
 
 def _allowance(near: NDArray[np.float64], n: int, failure: Fraction) -> NDArray[np.float64]:
-    """ln(2N − 1) + ln(2n/η): what n·KL may be where N hypotheses are seen near."""
+    """Return what n·KL may be where N hypotheses are seen near: ln(2N − 1) + ln(2n/η)."""
     return (np.log(np.maximum(2 * near - 1, 1)) + natural_log(2 * n / failure)) * float(1 + SLACK)
 
 
 def _count_mistakes(levels: Iterable[Level], n: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """The occupied numbers of mistakes, ascending, and how many hypotheses make fewer than each,
-    and in all.
+    """Return the occupied numbers of mistakes, ascending, with numbers of hypotheses.
+
+    How many hypotheses make fewer than each, and how many there are in all.
     """
     tally: Counter[int] = Counter()
     for level in levels:
@@ -477,8 +604,9 @@ def _count_mistakes(levels: Iterable[Level], n: int) -> tuple[NDArray[np.int64],
 
 
 def _near_mistakes(n: int, limit: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For the bins ((k−1)/n, k/n] of true errors, k = 1 … n: the fewest and the most mistakes
-    counted as near.
+    """Return the fewest and the most mistakes counted as near, for bins of true errors.
+
+    The bins are ((k−1)/n, k/n], k = 1 … n.
 
     Fewer (or more) has n·KL above `limit` from everything in the bin.
     """
@@ -490,8 +618,9 @@ def _near_mistakes(n: int, limit: float) -> tuple[NDArray[np.int64], NDArray[np.
 def _edge(
     low: NDArray[np.int64], high: NDArray[np.int64], at: NDArray[np.int64], n: int, limit: float
 ) -> NDArray[np.int64]:
-    """The least j from `low` to `high` with n·KL(j/n‖at/n) ≤ limit. It falls up to `at`, where it
-    is 0.
+    """Return the least j from `low` to `high` with n·KL(j/n‖at/n) ≤ limit.
+
+    The divergence falls up to `at`, where it is 0.
     """
     while (low < high).any():
         middle = (low + high) // 2
@@ -504,7 +633,7 @@ def _edge(
 def _divergence(
     mistakes: NDArray[np.int64], at: NDArray[np.int64] | NDArray[np.float64], n: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """n·KL(mistakes/n ‖ at/n), and more than its rounding error."""
+    """Return n·KL(mistakes/n ‖ at/n), and more than its rounding error."""
     with np.errstate(divide="ignore", invalid="ignore"):
         wrong = np.where(mistakes > 0, mistakes * np.log(mistakes / at), 0.0)
         right = np.where(mistakes < n, (n - mistakes) * np.log((n - mistakes) / (n - at)), 0.0)
@@ -515,8 +644,9 @@ def _divergence(
 
 
 def _largest_error(mistakes: int, n: int, low: Fraction, high: Fraction, limit: float) -> float:
-    """The largest p from `low` to `high` with n·KL(mistakes/n ‖ p) ≤ limit, rounded up; it rises
-    from mistakes/n on.
+    """Return the largest p from `low` to `high` with n·KL(mistakes/n ‖ p) ≤ limit, rounded up.
+
+    The divergence rises from mistakes/n on.
     """
     below, above = float(low), float(high)
     for _ in range(64):
@@ -533,7 +663,7 @@ def _check_correct(correct: object, n: int) -> int:
 
 
 def _half(success: Number) -> Fraction:
-    """η/2, if the clip of a mechanism leaves room for it."""
+    """Return η/2, if the clip of a mechanism leaves room for it."""
     half = (1 - open_probability("success", success)) / 2
     if half < LEAST_FAILURE:
         raise ParameterError(

@@ -1,6 +1,4 @@
-"""The candidates of a search: settings of a learner, drawn at random from public lists and
-distributions.
-"""
+"""The candidates of a search: settings drawn at random from public lists and distributions."""
 
 from __future__ import annotations
 
@@ -12,14 +10,24 @@ import numpy as np
 
 from privmax.encoding import recordable
 from privmax.errors import ParameterError
-from privmax.learning.estimator import describe_class
+from privmax.learning.estimator import FROM_Y, describe_class
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import uniform_below
 
-FIXED = (
-    "epsilon", "delta", "mechanism", "neighbors", "unit", "ledger", "coins", "random_state",
-    "verbose",
-)  # fmt: skip
+COSTS = ("epsilon", "delta", "mechanism", "neighbors", "unit")
+"""Parameters that decide what a run costs."""
+
+REFUSED = {
+    "random_state": (
+        "a fixed seed makes noise predictable, and the same in every run", "Leave it None."
+    ),
+    "coins": ("copies of them are the same in every run", "Leave them out."),
+    "ledger": ("the search is charged for all runs together", "Give ledger= to the search."),
+    "verbose": ("it would show how many runs there are", "Give verbose=True to the search."),
+}  # fmt: skip
+"""What a learner in a search must not have, by parameter: why, and what to do instead."""
+
+FIXED = (*COSTS, *REFUSED)
 """Parameters that are no candidates: they decide what a run costs, or that it is private at all."""
 
 Place = tuple[int, Mapping[str, Any]]
@@ -65,20 +73,20 @@ class Grid:
         return sorted({name for space in self.spaces for name in space})
 
     def describe(self) -> str:
-        """The candidates in a form that is the same in every process."""
-        told = [{name: space[name] for name in sorted(space)} for space in self.spaces]
-        return describe(told)
+        """Return the candidates in a form that is the same in every process."""
+        spaces = [{name: space[name] for name in sorted(space)} for space in self.spaces]
+        return describe(spaces)
 
     def draw(self, coins: Coins) -> Place:
         """Draw a candidate: a mapping, then each parameter by itself."""
         number = uniform_below(len(self.spaces), coins)
-        found: dict[str, Any] = {}
+        values_at: dict[str, Any] = {}
         for name, values in self.spaces[number].items():
             if _is_law(values):
-                found[name] = _draw_value(values, coins.bits(128))
+                values_at[name] = _draw_value(values, coins.bits(128))
             else:
-                found[name] = uniform_below(len(values), coins)
-        return number, found
+                values_at[name] = uniform_below(len(values), coins)
+        return number, values_at
 
     def trials(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Candidates in which each value of each list occurs, with the parameter that it is of."""
@@ -91,10 +99,59 @@ class Grid:
                     yield name, self.params((number, drawn | lists | {name: at}))
 
     def params(self, place: Place) -> dict[str, Any]:
-        """The parameters of a candidate."""
-        number, found = place
+        """Return the parameters of a candidate."""
+        number, settings = place
         space = self.spaces[number]
-        return {name: at if _is_law(space[name]) else space[name][at] for name, at in found.items()}
+        return {
+            name: at if _is_law(space[name]) else space[name][at] for name, at in settings.items()
+        }
+
+
+def check_learner(learner: Any, prefix: str = "") -> None:
+    """Refuse a learner that has what no run may have, also in the learners within it.
+
+    Raises:
+        ParameterError: A parameter is in `REFUSED`, or labels are to be read from y.
+
+    Examples:
+        >>> from privmax.learning import PrivateERM
+        >>> check_learner(PrivateERM(labels="from y"))
+        Traceback (most recent call last):
+        ...
+        privmax.errors.ParameterError: labels='from y' is not allowed: the labels of the ...
+    """
+    parts = {f"{prefix}{name}": value for name, value in learner.get_params().items()}
+    for name, value in parts.items():
+        _check_value(name, value)
+    for name, value in parts.items():
+        _check_parts(name, value)
+
+
+def _check_value(name: str, value: Any) -> None:
+    """Refuse what no run may have as the value of a parameter."""
+    last = name.rpartition("__")[2]
+    if last in REFUSED and value is not None and (last != "verbose" or value):
+        raise ParameterError(name, "<given>", *REFUSED[last])
+    if isinstance(value, str) and value == FROM_Y:
+        raise ParameterError(
+            name, str(value), "the labels of the training rows are not public: they depend on "
+            "coins", "Declare all labels.",
+        )  # fmt: skip
+
+
+def _check_parts(name: str, value: Any) -> None:
+    """Check learners within a value: itself, or in lists and mappings.
+
+    Text in a list is not the value of a parameter: it may be a label.
+    """
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        check_learner(value, f"{name}__")
+    elif isinstance(value, Mapping):
+        for one in value.values():
+            _check_parts(name, one)
+    elif isinstance(value, (list, tuple, np.ndarray)):
+        for one in value.flat if isinstance(value, np.ndarray) else value:
+            _check_parts(name, one)
 
 
 def _check_space(name: Any, values: Any, known: set[str]) -> None:
@@ -119,6 +176,9 @@ def _check_space(name: Any, values: Any, known: set[str]) -> None:
         )  # fmt: skip
     if not len(values):
         raise ParameterError("params", name, "it has no values", "Give at least one.")
+    for value in values:
+        _check_value(name, value)
+        _check_parts(name, value)
 
 
 def _check_law(name: str, values: Any) -> None:
@@ -133,7 +193,7 @@ def _check_law(name: str, values: Any) -> None:
 
 
 def _is_law(values: Any) -> bool:
-    """Whether values are drawn from a distribution."""
+    """Return whether values are drawn from a distribution."""
     return hasattr(values, "rvs")
 
 
@@ -143,9 +203,10 @@ def _draw_value(values: Any, seed: int) -> Any:
 
 
 def describe(value: Any) -> str:
-    """A learner, a list or a distribution in a form that is the same in every process, and leaves
-    out nothing, as the repr of scikit-learn does. An address is in it where something does not tell
-    what it is.
+    """Describe a learner, a list or a distribution the same in every process.
+
+    It leaves out nothing, as the repr of scikit-learn does. It contains an address where something
+    does not say what it is.
 
     Examples:
         >>> from sklearn.naive_bayes import GaussianNB
@@ -161,8 +222,8 @@ def describe(value: Any) -> str:
     if isinstance(value, np.ndarray) and value.dtype == object:
         return f"array({describe(value.tolist())})"
     if _is_law(value) and hasattr(value, "dist"):
-        told = describe(list(value.args)), describe(dict(value.kwds))
-        return f"{type(value.dist).__name__}({', '.join(told)})"
+        arguments = describe(list(value.args)), describe(dict(value.kwds))
+        return f"{type(value.dist).__name__}({', '.join(arguments)})"
     return describe_class(value)
 
 

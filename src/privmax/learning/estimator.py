@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from copy import deepcopy
-from dataclasses import dataclass, is_dataclass
+from dataclasses import is_dataclass
 from hashlib import sha256
 from itertools import chain
 from typing import Any, TypeVar
@@ -21,8 +21,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from privmax.display import in_words
+from privmax.best_items import BestItems
+from privmax.display import format_label
 from privmax.errors import DataError, ParameterError
+from privmax.learning.bounds import class_excess
 from privmax.learning.classes.conjunctions import Conjunction, Disjunction
 from privmax.learning.classes.contract import (
     Codes,
@@ -35,7 +37,8 @@ from privmax.learning.classes.contract import (
 from privmax.learning.classes.grid import bind_bounds
 from privmax.learning.classes.stumps import Constant, Stump, check_schema
 from privmax.learning.classes.trees import Tree
-from privmax.learning.columns import MIXED, OTHER, TEXT, column_kinds, frame_names, is_frame
+from privmax.learning.columns import column_kinds, frame_names, is_frame
+from privmax.learning.labels import refuse_large, rows_with
 from privmax.learning.pipelines import warn_of_pipeline
 from privmax.learning.rules import describe_rule, write_rule
 from privmax.learning.schema import Schema
@@ -43,12 +46,16 @@ from privmax.learning.scoring import count_rows, read_column
 from privmax.learning.source import HypothesisSource
 from privmax.ledger import Ledger
 from privmax.ledger.events import ROW
-from privmax.ledger.payment import Question, Request
+from privmax.ledger.payment import Description
+from privmax.ledger.request import Request, is_strict
 from privmax.mechanisms.contract import Mechanism
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.noise.samplers import uniform_below
 from privmax.numbers import Number, whole
-from privmax.release import Release, Terms, answer
+from privmax.planning.theory import SUCCESS
+from privmax.release import Release, answer
+from privmax.sources.containers.pandas import is_column, refuse_rounded
+from privmax.sources.table import MIXED, MOMENTS, OTHER, TEXT
 from privmax.universe import Universe
 from privmax.warnings import warn_of_fits
 
@@ -58,18 +65,17 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "text": (str,),
     "number": (bool, int, float, np.bool_, np.integer, np.floating),
 }
-_EXACT = 1 << 53
-"""Beyond it floats leave out whole numbers."""
 
-_TOLD = (Constant, Stump, Tree, Conjunction, Disjunction)
+_DESCRIBED = (Constant, Stump, Tree, Conjunction, Disjunction)
 """Hypotheses that are told in words."""
 
 T = TypeVar("T")
 
 
 class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """The hypothesis of a class that gets most examples right, chosen under differential privacy by
-    `fit`.
+    """A classifier that chooses the best hypothesis of a class under differential privacy.
+
+    `fit` chooses the one that gets most examples right.
 
     ONE ROW IS ONE INDIVIDUAL. Every `fit` pays again: `cross_val_score` with 5 folds is five
     releases, and the scores it returns are not private at all, nor is `score` on private data.
@@ -84,8 +90,8 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
 
     Args:
         hypotheses: A public class: Stumps, Trees, Conjunctions, Disjunctions, LinearGrid, Explicit,
-            or your own (three methods, docs/howto/own-class.md). Nothing in it may come from the
-            data. With a schema (`Trees(schema=…)`, docs/howto/schema.md) X may be a frame with
+            or your own (three methods: `privmax help own-class`). Nothing in it may come from the
+            data. With a schema (`Trees(schema=…)`: `privmax help schema`) X may be a frame with
             text, categories and missing values, or a sparse matrix.
         epsilon: What one `fit` costs; a float means the decimal that it prints as: 0.1 is one
             tenth.
@@ -155,7 +161,7 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     def fit(self, X: Any, y: Any) -> PrivateERM:
         """Choose a hypothesis, at the cost of one release."""
         warn_of_pipeline(self)
-        if self.ledger is not None and Request.of(self.ledger).ledger.strict:
+        if is_strict(self.ledger):
             schema = _schema_of(self.hypotheses)
             width = _width(X) if schema is None else schema.features
             self._fit_read(width, lambda: (X, y), names=_text_names(X))
@@ -172,8 +178,9 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         return self
 
     def check_rows(self, X: Any, y: Any) -> None:
-        """Meet what `fit` refuses of rows and labels, without a fit: numbers that are missing,
-        labels that were not declared.
+        """Meet what `fit` refuses of rows and labels, without a fit.
+
+        It refuses numbers that are missing, and labels that were not declared.
 
         Raises:
             DataError: A label was not declared, or X is not what the class takes.
@@ -193,8 +200,9 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     def fit_read(
         self, features: int, read: Callable[[], tuple[Any, Any]], place: str | None = None
     ) -> PrivateERM:
-        """The same of data that is read when the ledger was asked, and with a strict one when it
-        was charged.
+        """Fit to data that is read when the ledger was asked.
+
+        With a strict ledger it is read when that was charged.
 
         Args:
             features: How many columns the data has.
@@ -210,12 +218,8 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         place: str | None = None,
         names: Sequence[str] = (),
     ) -> PrivateERM:
-        hypotheses, labels = self._check()
+        hypotheses, labels = self._check_declared()
         hypotheses = bind_bounds(hypotheses, names)
-        if labels is None:
-            raise ParameterError(
-                "labels", FROM_Y, "they must be declared before y is read", "For example [0, 1]."
-            )
         self.__dict__.pop("hypothesis_", None)
 
         def validate() -> tuple[NDArray[Any], NDArray[Any]]:
@@ -240,7 +244,7 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     ) -> None:
         # `fit` must not change a parameter.
         coins = SYSTEM if self.coins is None else deepcopy(self.coins)
-        terms = self._terms(hypotheses, shape)
+        question = self._question(hypotheses, shape)
 
         def source(stack: ExitStack) -> HypothesisSource:
             X, y = read()
@@ -248,16 +252,48 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             return HypothesisSource(scored, hypotheses, shape, floor=self.floor)
 
         if self.ledger is None:
-            warn_of_fits(terms.privacy())
+            warn_of_fits(question.privacy())
         with self._status(hypotheses.size(shape)):
             release = answer(
-                terms,
+                question,
                 source,
                 self.ledger,
-                question=self._question(hypotheses, labels, shape, place),
+                description=self._describe(hypotheses, labels, shape, place),
                 coins=coins,
             )
         self._take(release, hypotheses, labels, shape, coins)
+
+    def excess_bound(self, n: int, *, features: int, success: Number = SUCCESS) -> float:
+        """Bound by how much the error of a fitted rule exceeds the least of the class.
+
+        It holds with probability `success` over n independent examples and the draw, whatever their
+        distribution, and reads no data. 1: nothing is promised.
+
+        Args:
+            n: How many examples there will be.
+            features: How many columns they will have.
+            success: With what probability it holds.
+
+        Raises:
+            ParameterError: A parameter is not allowed, or no such theorem is known of the
+                mechanism.
+
+        Examples:
+            >>> from privmax.learning import Stumps
+            >>> learner = PrivateERM(Stumps(low=0, high=1), epsilon=1, labels=[0, 1])
+            >>> round(learner.excess_bound(10_000, features=8), 3)
+            0.045
+        """
+        hypotheses, labels = self._check_declared()
+        shape = Shape(whole("features", features), len(labels))
+        known = getattr(hypotheses, "dimension", None)
+        return class_excess(
+            n=n,
+            hypotheses=hypotheses.size(shape),
+            mechanism=self._question(hypotheses, shape).choice.mechanism,
+            success=success,
+            dimension=None if known is None else known(shape),
+        )
 
     @property
     def rule_(self) -> str:
@@ -274,14 +310,14 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             'y = 1 if age >= 500, else 0'
         """
         check_is_fitted(self, "hypothesis_")
-        if not isinstance(self.hypothesis_, _TOLD):
+        if not isinstance(self.hypothesis_, _DESCRIBED):
             return repr(self.hypothesis_)
         names = _unique_names(getattr(self, "feature_names_in_", None), self.n_features_in_)
         rule = write_rule(self.hypothesis_, names, self.classes_.tolist())
         return "; ".join(describe_rule(rule, "y"))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The labels that `hypothesis_` gives the rows of X."""
+        """Return the labels that `hypothesis_` gives the rows of X."""
         check_is_fitted(self, "hypothesis_")
         schema = _schema_of(self.hypotheses)
         if schema is not None:
@@ -303,33 +339,45 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             self.feature_names_in_ = np.array(names, dtype=object)
 
     def _check(self) -> tuple[HypothesisClass, NDArray[Any] | None]:
-        """The class and the declared labels (None: those of y), if all parameters are as they must
-        be.
+        """Return the class and the declared labels, if all parameters are as they must be.
+
+        Labels are None where those of y are to be used.
         """
         hypotheses = _class(self.hypotheses)
-        Terms(**self._price(), universe=Universe(1))
+        BestItems(**self._price(), universe=Universe(1))
         whole("floor", self.floor, least=0)
         from_y = isinstance(self.labels, str) and self.labels == FROM_Y
         return hypotheses, None if from_y else _read_labels(self.labels)
 
+    def _check_declared(self) -> tuple[HypothesisClass, NDArray[Any]]:
+        """Return the same where no y is there to take labels from."""
+        hypotheses, labels = self._check()
+        if labels is None:
+            raise ParameterError(
+                "labels", FROM_Y, "they must be declared before y is read", "For example [0, 1]."
+            )
+        return hypotheses, labels
+
     def _price(self) -> dict[str, Any]:
-        """What `Terms` takes of the parameters."""
-        given = self.mechanism is not None and not isinstance(self.mechanism, str)
+        """Return what `BestItems` takes of the parameters."""
+        is_made = self.mechanism is not None and not isinstance(self.mechanism, str)
         return {
             "epsilon": self.epsilon,
-            "delta": None if given and not self.delta else self.delta,
+            "delta": None if is_made and not self.delta else self.delta,
             "given": self.mechanism,
             "neighbors": self.neighbors,
         }
 
-    def _terms(self, hypotheses: HypothesisClass, shape: Shape) -> Terms:
-        """The terms of a fit."""
-        return FitTerms(
+    def _question(self, hypotheses: HypothesisClass, shape: Shape) -> BestItems:
+        """Return the question for the best rule.
+
+        A ledger keeps its number, and the class tells which that is.
+        """
+        return BestItems(
             **self._price(),
             universe=Universe(hypotheses.size(shape)),
             unit=ROW if self.unit is None else self.unit,
-            hypotheses=hypotheses,
-            shape=shape,
+            read_item=lambda number: hypotheses.hypothesis(number, shape),
         )
 
     def _take(
@@ -354,8 +402,9 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         self.release_, self.classes_ = release, labels
 
     def _validate(self, X: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-        if isinstance(y, (list, tuple)):
-            y = read_column(y, "y")  # one float in a list must not make floats of all other labels
+        if isinstance(y, (list, tuple)) or is_column(y):
+            # one float in a list must not make floats of all other labels
+            y = read_column(refuse_rounded(y), "y")
         schema = _schema_of(self.hypotheses)
         if schema is not None:
             X, y = self._read_cells(X, y, schema)
@@ -370,7 +419,10 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         return X, y
 
     def _read_cells(self, X: Any, y: Any, schema: Schema) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The cells of X, row by row, and y. Nothing but types and shapes can be wrong with X."""
+        """Return the cells of X, row by row, and y.
+
+        Nothing but types and shapes can be wrong with X.
+        """
         cells = schema.codes(X).T
         y = _quietly(lambda: validate_data(self, X="no_validation", y=y), ())
         if not len(cells):
@@ -381,28 +433,28 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         self._name_features(X)
         return cells, y
 
-    def _question(
+    def _describe(
         self, hypotheses: HypothesisClass, labels: NDArray[Any], shape: Shape, place: str | None
-    ) -> Question | None:
-        """What a ledger writes down of a fit."""
+    ) -> Description | None:
+        """Return what a ledger writes down of a fit."""
         if self.ledger is None:
             return None
-        told, request = describe_class(hypotheses), Request.of(self.ledger).id
-        if request is not None and _PLACE in told:
+        description, request = describe_class(hypotheses), Request.of(self.ledger).id
+        if request is not None and _PLACE in description:
             raise ParameterError(
                 "request", request, f"the ledger records the number of a rule, and the repr of "
                 f"{type(hypotheses).__name__} does not say which rules it numbers",
                 "Give the class a __repr__, or leave request out.",
             )  # fmt: skip
         options = {
-            "hypotheses": type(hypotheses).__name__ if _PLACE in told else told,
+            "hypotheses": type(hypotheses).__name__ if _PLACE in description else description,
             "size": hypotheses.size(shape),
             "features": shape.features,
             "labels": labels.tolist(),
             "floor": self.floor,
             "neighbors": self.neighbors,
         }
-        return Question("PrivateERM", options, place=place)
+        return Description("PrivateERM", options, place=place)
 
     def _status(self, size: int) -> AbstractContextManager[object]:
         if not self.verbose:
@@ -418,38 +470,31 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         tags.non_deterministic = True
         tags.classifier_tags.multi_class = not getattr(self.hypotheses, "binary", False)
         if _schema_of(self.hypotheses) is not None:
-            given = tags.input_tags
-            given.sparse = given.string = given.categorical = given.allow_nan = True
+            inputs = tags.input_tags
+            inputs.sparse = inputs.string = inputs.categorical = inputs.allow_nan = True
         tags.classifier_tags.poor_score = (
             True  # a public class need not hold a good rule, and privacy adds noise
         )
         return tags
 
 
-@dataclass(frozen=True, kw_only=True)
-class FitTerms(Terms):
-    """The terms of a fit: a ledger keeps the number of a rule, and the class tells which that
-    is.
-    """
-
-    hypotheses: HypothesisClass
-    shape: Shape
-
-    def decode(self, written: Any) -> Hypothesis:
-        return self.hypotheses.hypothesis(written, self.shape)
+def describe_fit(learner: PrivateERM, features: int, place: str | None) -> Description | None:
+    """Return what a ledger would write down of `fit_read`; None: the learner has no ledger."""
+    hypotheses, labels = learner._check_declared()
+    return learner._describe(hypotheses, labels, Shape(features, len(labels)), place)
 
 
 def _unique_names(names: Sequence[str] | None, features: int) -> list[str]:
-    """A name for each column, no two alike: as the frame has them, or x0, x1, …"""
+    """Return a name for each column, no two alike: as the frame has them, or x0, x1 and so on."""
     if names is None:
         return [f"x{place}" for place in range(features)]
-    shown = [in_words(name) for name in names]
+    shown = [format_label(name) for name in names]
     twice = {name for name, number in Counter(shown).items() if number > 1}
     return [f"{name} (x{place})" if name in twice else name for place, name in enumerate(shown)]
 
 
 def _width(X: Any) -> int:
-    """How many columns X has, by its shape, which is public."""
+    """Return how many columns X has, by its shape, which is public."""
     shape = getattr(X, "shape", None)
     if isinstance(shape, tuple) and len(shape) == 2:
         return int(shape[1])
@@ -473,7 +518,10 @@ def _class(hypotheses: object) -> HypothesisClass:
 
 
 def _any_of(size: int, coins: Coins, request: str | None) -> int:
-    """A number below `size` that tells nothing of the data: the same one for the same request."""
+    """Return a number below `size` that tells nothing of the data.
+
+    The same one for the same request.
+    """
     if request is None:
         return uniform_below(size, coins)
     return int.from_bytes(sha256(request.encode()).digest()) % size  # sizes end far below 2^256
@@ -486,8 +534,9 @@ in each process.
 
 
 def describe_class(value: object) -> str:
-    """A class as a ledger writes it, the same in every process; of arrays a digest, where repr
-    would leave out most.
+    """Describe a class as a ledger writes it, the same in every process.
+
+    Arrays are described by a digest, where repr would leave out most.
     """
     if isinstance(value, np.ndarray) and value.dtype != object:
         exact = np.ascontiguousarray(value)
@@ -495,13 +544,13 @@ def describe_class(value: object) -> str:
     if isinstance(value, list | tuple):
         return f"{type(value).__name__}({', '.join(map(describe_class, value))})"
     if is_dataclass(value) and not isinstance(value, type):
-        parts = [f"{name}={describe_class(given)}" for name, given in identifying_fields(value)]
+        parts = [f"{name}={describe_class(one)}" for name, one in identifying_fields(value)]
         return f"{type(value).__name__}({', '.join(parts)})"
     return repr(value)
 
 
 def _read_labels(labels: object) -> NDArray[Any]:
-    """The declared labels, as an array."""
+    """Return the declared labels, as an array."""
     if labels is None:
         raise ParameterError.required(
             "labels", "all labels must be declared: which of them occur in y is private",
@@ -519,10 +568,7 @@ def _read_labels(labels: object) -> NDArray[Any]:
                               "numbers or text",
             "For example [0, 1].",
         )  # fmt: skip
-    if any(isinstance(one, (int, np.integer)) and abs(int(one)) > _EXACT for one in listed):
-        raise ParameterError(
-            "labels", labels, "whole numbers beyond 2^53 are rounded beside floats", "Use text."
-        )
+    refuse_large(listed)
     return np.asarray(listed)
 
 
@@ -537,10 +583,10 @@ def _labels_in(y: NDArray[Any]) -> NDArray[Any]:
 
 
 def _codes(y: NDArray[Any], labels: NDArray[Any]) -> Codes:
-    """The position of every label among those declared."""
+    """Return the position of every label among those declared."""
     codes = np.full(len(y), -1, np.intp)
     for code, label in enumerate(labels):
-        codes[np.asarray(y == label, np.bool_)] = code
+        codes[rows_with(y, label)] = code
     if (codes < 0).any():
         raise DataError(
             "A label in y is not among the declared labels. Declare every possible label."
@@ -558,42 +604,45 @@ def _type_of(X: object) -> Any:
 
 
 def _text_names(X: Any) -> list[str]:
-    """The names of a frame's columns; none where X has none, or not text."""
+    """Return the names of a frame's columns; none where X has none, or not text."""
     names = frame_names(X) if is_frame(X) else []
     return names if all(isinstance(name, str) for name in names) else []
 
 
 def _schema_of(hypotheses: object) -> Schema | None:
-    """The schema of a class, or of the one within it; None: it has none."""
-    found = getattr(hypotheses, "schema", None)
+    """Return the schema of a class, or of the one within it; None: it has none."""
+    schema = getattr(hypotheses, "schema", None)
     if isinstance(hypotheses, Tunable):
         check_schema(hypotheses)
-    return found if isinstance(found, Schema) else None
+    return schema if isinstance(schema, Schema) else None
 
 
-def _check_types(X: Any) -> None:
-    """Refuse a frame with a column that by its type holds no numbers: as numbers dates would be in
-    a unit of the library's choice. Names and types are public.
+def _check_types(X: Any, *, schema: bool = True) -> None:
+    """Refuse a frame with a column that by its type holds no numbers.
+
+    As numbers, dates would be in a unit of the library's choice. Names and types are public.
+
+    schema   whether the learner can be given one
     """
     if not is_frame(X):
         return
     for name, kind in column_kinds(X):
-        if kind in (TEXT, OTHER):
-            held = "text" if kind == TEXT else "dates, lists or bytes"
+        if kind in (TEXT, MOMENTS, OTHER):
+            contents = "text" if kind == TEXT else "dates, lists or bytes"
             remedy = (
-                "Give the class a schema that declares it as a Category (docs/howto/schema.md), "
+                "Give the class a schema that declares it as a Category (see privmax help schema), "
                 "or leave it out."
-                if kind == TEXT
-                else "Convert it to numbers first, or leave it out."
+                if kind == TEXT and schema
+                else "Convert it to numbers first, by a rule fixed in advance, or leave it out."
             )
             raise DataError(
-                f"X has a value that is not a number: column {in_words(name)} holds {held} by its "
-                f"type. {remedy}"
+                f"X has a value that is not a number: column {format_label(name)} holds {contents} "
+                f"by its type. {remedy}"
             )
 
 
 def _mixed_columns(X: Any) -> Sequence[Any] | None:
-    """The columns of a frame that may hold anything, by their type; None: X is no frame."""
+    """Return the columns of a frame that may hold anything, by their type; None: X is no frame."""
     if not is_frame(X):
         return None
     return [name for name, kind in column_kinds(X) if kind == MIXED]
@@ -603,15 +652,13 @@ _NO_NUMBER = "X has a value that is not a number. Convert dates and text to numb
 
 
 def _numbers(X: NDArray[Any]) -> NDArray[Any]:
-    """X, if it holds numbers."""
+    """Return X, if it holds numbers."""
     if X.dtype.kind not in "biufO":  # dates, above all: their unit is that of the finest one
         raise DataError(_NO_NUMBER)
     return _quietly(lambda: X.astype(np.float64)) if X.dtype == object else X
 
 
 _SAFE = (
-    "Input X contains",
-    "Input y contains",
     "X has ",
     "Found array with",
     "dtype='numeric'",
@@ -622,7 +669,24 @@ _SAFE = (
 names.
 """
 
+_MISSING = (
+    "X contains NaN, a missing value. To fill in what is computed from these rows, such as a mean, "
+    "a median or the most frequent value, is not private. {} a constant that you fix in advance, "
+    "or leave out every row with a missing value."
+)
+_CELL = (
+    "Give the class a schema, which has a cell for missing values (see privmax help schema), or "
+)
+
+_NO_LABEL = "y contains NaN, a missing label. Leave out every row without a label."
+
 _REWORDED = {
+    "Input X contains infinity": "X contains infinity, or a number too large for a float of its "
+    "type. Clip its columns to bounds that you fix in advance.",
+    "Input y contains NaN": _NO_LABEL,
+    "Input contains NaN": _NO_LABEL,  # of a y that is not an array
+    "Input y contains infinity": "y contains infinity, or a number too large for a float of its "
+    "type. Clip it to bounds that you fix in advance.",
     "convert": "X has a value that is not a number.",
     "Complex": "Complex data not supported.",
     "inconsistent": "X and y have different numbers of rows.",
@@ -633,10 +697,15 @@ _REWORDED = {
 """What is said instead of other messages, by a word in them."""
 
 
-def _quietly(validate: Callable[[], T], mixed: Sequence[Any] | None = None) -> T:
-    """Validation by scikit-learn, some of whose messages quote the data.
+def _quietly(
+    validate: Callable[[], T], mixed: Sequence[Any] | None = None, *, schema: bool = True
+) -> T:
+    """Hide messages of scikit-learn's validation that may quote the data.
 
-    mixed   of a frame, the columns that may hold anything; None: it is of something else
+    Some advise what is not private, such as an imputer.
+
+    mixed    of a frame, the columns that may hold anything; None: it is of something else
+    schema   whether the learner can be given one
     """
     try:
         return validate()
@@ -650,11 +719,14 @@ def _quietly(validate: Callable[[], T], mixed: Sequence[Any] | None = None) -> T
         said = str(error)
     if said.startswith(_SAFE):
         raise ValueError(said)
+    if said.startswith("Input X contains NaN"):
+        raise DataError(_MISSING.format(f"{_CELL}fill in" if schema else "Fill in"))
     if "convert" in said and mixed:
-        named = ", ".join(map(in_words, mixed))
+        named = ", ".join(map(format_label, mixed))
         raise DataError(
             f"X has a value that is not a number. By their types only these columns may hold one: "
-            f"{named}. Convert them to numbers, or give the class a schema (docs/howto/schema.md)."
+            f"{named}. Convert them to numbers, by a rule fixed in advance"
+            f"{', or give the class a schema (see privmax help schema)' if schema else ''}."
         )
     reworded = (message for word, message in _REWORDED.items() if word in said)
     raise DataError(next(reworded, "X or y cannot be used: see the documentation of fit."))

@@ -5,18 +5,17 @@ Proof:      docs/proofs/learning.md
 
 from __future__ import annotations
 
-import re
+import datetime
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from privmax.display import in_words
-from privmax.errors import DataError, column_error
-from privmax.learning.cells import EXACT, NUMERAL, Category, Number
-from privmax.learning.columns import MIXED, TEXT
+from privmax.errors import ParameterError, column_error
+from privmax.learning.kinds.values import EXACT
 from privmax.learning.schema import Schema
 from privmax.sources.engines import engine_of
-from privmax.sources.engines.base import call
+from privmax.sources.engines.base import Engine
 
 if TYPE_CHECKING:
     from ibis.expr.types import IntegerValue, Table
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def cell_expressions(schema: Schema, table: Table, *, typed: bool = True) -> list[IntegerValue]:
-    """The cell of every value as an expression, for each column of a schema.
+    """Return the cell of every value as an expression, for each column of a schema.
 
     Args:
         typed: Whether the types of the columns are declared. Those of a CSV file are not, so text
@@ -33,136 +32,40 @@ def cell_expressions(schema: Schema, table: Table, *, typed: bool = True) -> lis
     for name in schema.names:
         if name not in table.columns:
             raise column_error("schema", name, list(table.columns), "table")
-    return [_cells(column, table[column.name], typed) for column in schema.columns]
+    return [column.expression(table[column.name], typed=typed) for column in schema.columns]
 
 
-def _cells(column: Number | Category, values: Any, typed: bool) -> IntegerValue:
-    kind = values.type()
-    if kind.is_string():
-        column.check_text(TEXT if typed else MIXED)
-        return _of_text(column, values)
-    if kind.is_boolean():
-        return _of_boolean(column, values)
-    if not kind.is_numeric():
-        raise DataError(
-            f"Column {in_words(column.name)} holds dates, spans of time, bytes or lists by its "
-            "type. Convert it to numbers or to text first."
-        )
-    return _of_number(column, values.cast("float64"), kind, kind.is_floating() and _has_nan(values))
+class _Unbound(Engine):
+    """A table that no engine holds yet, of which nothing is known but what Ibis says."""
+
+    def strip(self, text: Any) -> Any:
+        return text.strip()
+
+    def operands(self, column: Any, value: Any) -> tuple[Any, Any]:
+        return column, value
 
 
-_WITHOUT_NAN = ("mysql", "sqlite")
-"""Engines, as Ibis calls them, that have no NaN, and no function that asks for it."""
-
-_STRIPPING = ("duckdb", "postgres", "sqlite")
-"""Engines whose `strip` leaves out `SPACES`, all of them and nothing else: that of Spark takes the
-letters v and f, that of MariaDB leaves a space before a tab, that of polars knows more spaces."""
-
-_SPACES = r"[ \t\n\r\x0b\x0c]+"
-"""`SPACES` as a regular expression."""
-
-
-def _has_nan(values: Any) -> bool:
-    return _engine_name(values) not in _WITHOUT_NAN
-
-
-def _engine_name(values: Any) -> str | None:
-    """The engine, as Ibis calls it; None: no engine holds the table yet."""
+def holder_of(values: Any) -> Engine:
+    """Return the engine that holds a column."""
     import ibis
 
     try:
-        return str(values.get_backend().name)
+        values.get_backend()
     except ibis.common.exceptions.IbisError:
-        return None
+        return _Unbound(None)
+    return engine_of(values)
 
 
-def _strip(text: Any) -> Any:
-    name, ends = _engine_name(text), rf"^{_SPACES}|{_SPACES}\z"
-    if name in (*_STRIPPING, None):
-        return text.strip()
-    if name == "mysql":  # which Ibis does not offer there
-        return call("regexp_replace", "string", text, ends, "")
-    return text.re_replace(ends, "")
-
-
-def _is_text(text: Any, value: str) -> Any:
-    """Whether a text is this one, byte by byte, whatever the collation says."""
-    if _engine_name(text) is None:
-        return text == value
-    left, right = cast("tuple[Any, Any]", engine_of(text).operands(text, value))
+def is_text(text: Any, value: str) -> Any:
+    """Return whether a text is this one, byte by byte, whatever the collation says."""
+    left, right = _operands(text, value)
     return left == right
 
 
-_IN_HEX = {"[+-]": "2[BD]", "[0-9]": "(3[0-9])", "[.]": "(2E)", "[eE]": "[46]5"}
-"""What `NUMERAL` asks for, in hexadecimal digits."""
+def _operands(text: Any, value: str) -> tuple[Any, Any]:
+    """Return a text and another as what the engine compares byte by byte."""
+    return cast("tuple[Any, Any]", holder_of(text).operands(text, value))
 
-
-def _is_numeral(text: Any) -> Any:
-    """Whether `NUMERAL` describes the text."""
-    if _engine_name(text) != "sqlite":
-        # With a mark at the end: to Java a text also ends before its last line separator.
-        return (text + "#").re_search(f"{NUMERAL.removesuffix('$')}#$")
-    parts = re.split(r"(\[.*?\])", NUMERAL.replace("[+-]?", "([+-])?"))
-    numeral = "".join(_IN_HEX.get(part, part) for part in parts)
-    # Bytes that are no UTF-8, which it may hold, would make its regular expressions fail.
-    return call("hex", "string", text).re_search(numeral)
-
-
-def _of_text(column: Number | Category, values: Any) -> Any:
-    import ibis
-
-    text = _strip(values)
-    if isinstance(column, Category):
-        tests = [(_is_text(text, value), cell) for value, cell in column.known.items()]
-        return _match_values(column, tests, text)
-    number = ibis.ifelse(_is_numeral(text), text, None).cast("float64")
-    cell = _of_number(column, number, number.type())
-    for marker in column.marker_texts:
-        cell = ibis.ifelse(_is_text(text.fill_null(""), marker), 0, cell)
-    return cell
-
-
-def _of_boolean(column: Number | Category, values: Any) -> Any:
-    import ibis
-
-    if isinstance(column, Number):
-        number = ibis.cases((values == True, 1.0), (values == False, 0.0), else_=None)  # noqa: E712
-        return _of_number(column, number, number.type())
-    tests = [
-        (values == value, column.known.get(str(value), column.other)) for value in (True, False)
-    ]
-    return _match_values(column, tests, values)
-
-
-def _of_number(column: Number | Category, number: Any, kind: Any, floating: bool = False) -> Any:
-    """Of 64-bit floats, which were of another type before, and may be NaN if that has it."""
-    import ibis
-
-    gone = number.isnull()
-    if floating:
-        gone |= number.isnan()
-    if isinstance(column, Category):
-        tests = [(number == _float(listed), cell) for listed, cell in column.numbers.items()]
-        return _match_values(column, tests, number, gone)
-    for marker in column.marker_numbers:
-        gone |= number == _float(marker)
-    first = 0 if column.missing is None else 1
-    cell = _divide(number, kind, column.cuts) if _engine_name(number) in _PLAIN else None
-    if cell is None:
-        cell = _search(number, [_float(cut) for cut in column.cuts.tolist()], 0)
-    return ibis.ifelse(gone, 0, cell + first)
-
-
-def _match_values(column: Category, tests: list[Any], values: Any, gone: Any = None) -> Any:
-    import ibis
-
-    gone = values.isnull() if gone is None else gone
-    return ibis.cases((gone, column.known[""]), *tests, else_=column.other)
-
-
-_PLAIN = ("duckdb",)
-"""Engines, as Ibis calls them, whose floats are those of IEEE 754 and whose arithmetic never fails:
-PostgreSQL stops at a product too small for a float, so that one value would stop a fit."""
 
 _MANY = 8
 """With fewer cuts than these a search is as fast as a division."""
@@ -174,8 +77,16 @@ _EARLY = 2
 """Cuts that a division may reach too early: with more of them a search is as fast."""
 
 
+def count_cuts(number: Any, kind: Any, cuts: NDArray[np.float64]) -> Any:
+    """Count the cuts at or below 64-bit floats, which were of another type before."""
+    cell = _divide(number, kind, cuts) if holder_of(number).floats_never_fail else None
+    if cell is not None:
+        return cell
+    return search_cuts(number, [literal_float(cut) for cut in cuts.tolist()])
+
+
 def _divide(number: Any, kind: Any, cuts: NDArray[np.float64]) -> Any:
-    """How many of the cuts are at or below a number of this type, by one division.
+    """Return how many of the cuts are at or below a number of this type, by one division.
 
     The quotient never falls as the number rises. So it is right for all numbers if it is for two of
     each cut: the last number of the type before it, and the first that is not. A cut that is
@@ -199,16 +110,16 @@ def _divide(number: Any, kind: Any, cuts: NDArray[np.float64]) -> Any:
     early = np.flatnonzero(reached[0] == places)
     if len(early) > _EARLY:
         return None
-    within = ibis.least(ibis.greatest(number, _float(low)), _float(last))
-    cell = ((within - _float(low)) / _float(width)).floor().cast("int32")
+    within = ibis.least(ibis.greatest(number, literal_float(low)), literal_float(last))
+    cell = ((within - literal_float(low)) / literal_float(width)).floor().cast("int32")
     for place in early.tolist():
-        is_there, is_below = cell == place + 1, number < _float(cuts[place])
+        is_there, is_below = cell == place + 1, number < literal_float(cuts[place])
         cell -= is_there.cast("int32") * is_below.cast("int32")
     return cell
 
 
 def _around(kind: Any, cuts: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The last number of a type before each cut, and the first that is not."""
+    """Return the last number of a type before each cut, and the first that is not."""
     if kind.is_integer() and np.abs(cuts).max() < EXACT:
         return np.ceil(cuts) - 1, np.ceil(cuts)
     if kind.is_float32():
@@ -220,20 +131,104 @@ def _around(kind: Any, cuts: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray
     return np.nextafter(cuts, -np.inf), cuts
 
 
-def _search(number: Any, cuts: list[Any], first: int) -> Any:
-    """How many of the cuts are at or below the number, found by halving."""
+def search_cuts(value: Any, cuts: Sequence[Any], first: int = 0) -> Any:
+    """Return how many of the cuts are at or below a value, found by halving; and `first` more."""
     import ibis
 
     if not cuts:
         return ibis.literal(first)
     middle = len(cuts) // 2
-    below = _search(number, cuts[:middle], first)
-    above = _search(number, cuts[middle + 1 :], first + middle + 1)
-    return ibis.ifelse(number < cuts[middle], below, above)
+    below = search_cuts(value, cuts[:middle], first)
+    above = search_cuts(value, cuts[middle + 1 :], first + middle + 1)
+    return ibis.ifelse(value < cuts[middle], below, above)
 
 
-def _float(value: float) -> Any:
-    """A float that an engine reads as this very float: a numeral in SQL may be a decimal."""
+MOST_TEXT_CELLS = 4096
+"""Cells of texts, at most: more take minutes to write down, each with its text."""
+
+
+def search_texts(text: Any, cuts: Sequence[str]) -> Any:
+    """Return how many of the cuts are at or below a text, byte by byte.
+
+    Raises:
+        ParameterError: They are too many for the parser of an engine.
+    """
+    if len(cuts) >= MOST_TEXT_CELLS:
+        raise ParameterError(
+            "cells",
+            len(cuts) + 1,
+            f"where a table keeps dates as text, an engine finds at most {MOST_TEXT_CELLS} cells",
+            "Use fewer cells, a table with a column of dates, or a frame.",
+        )
+    pairs = [_operands(text, cut) for cut in cuts]
+    return (
+        _search_blocks(pairs[0][0], [cut for _, cut in pairs]) if pairs else search_cuts(text, [])
+    )
+
+
+_BLOCKS = 16
+"""Blocks of cuts that one CASE tells apart. Halving is nested too deep for SQLite's parser."""
+
+
+def _search_blocks(value: Any, cuts: Sequence[Any], first: int = 0) -> Any:
+    """Search cuts as `search_cuts` does, by blocks of cuts.
+
+    The first block whose last cut is above the value is searched in turn.
+    """
+    import ibis
+
+    if not cuts:
+        return ibis.literal(first)
+    size = -(-len(cuts) // _BLOCKS)
+    tests = []
+    for start in range(0, len(cuts), size):
+        *inner, last = cuts[start : start + size]
+        tests.append((value < last, _search_blocks(value, inner, first + start)))
+    return ibis.cases(*tests, else_=first + len(cuts))
+
+
+_NANOSECONDS = (
+    datetime.datetime(1677, 9, 21, 0, 12, 44),
+    datetime.datetime(2262, 4, 11, 23, 47, 16),
+)
+"""The first and the last whole second that a type has which counts in nanoseconds."""
+
+
+def search_moments(values: Any, cuts: Sequence[datetime.datetime]) -> Any:
+    """Return how many of the cuts, in UTC, are at or below dates or moments.
+
+    Cuts are of the very type of the column: an engine that had to convert its values would round
+    some, and fail at those that have no place in the other type.
+    """
+    kind, first = values.type(), 0
+    if kind.is_date():  # the first moment of a day is at or after a cut if the day is one on
+        days = [cut.date() + datetime.timedelta(days=cut.time() > _MIDNIGHT) for cut in cuts]
+        return search_cuts(values, [_literal(day, kind) for day in days])
+    if kind.scale == 9:  # a cut that has no place there is before or after all values
+        first = sum(cut < _NANOSECONDS[0] for cut in cuts)
+        cuts = [cut for cut in cuts if _NANOSECONDS[0] <= cut <= _NANOSECONDS[1]]
+    zone = None if kind.timezone is None else datetime.UTC
+    return search_cuts(values, [_literal(cut.replace(tzinfo=zone), kind) for cut in cuts], first)
+
+
+_MIDNIGHT = datetime.time()
+
+
+def _literal(value: datetime.date, kind: Any) -> Any:
+    """Return a date or moment that really is of this type.
+
+    Ibis writes all moments in microseconds.
+    """
+    import ibis
+    from ibis.expr import operations
+
+    literal = ibis.literal(value, kind)
+    odd = kind.is_timestamp() and kind.scale not in (None, 6)
+    return operations.Cast(literal, kind).to_expr() if odd else literal
+
+
+def literal_float(value: float) -> Any:
+    """Return a float that an engine reads as this very float: a numeral in SQL may be a decimal."""
     import ibis
 
     return ibis.literal(repr(float(value))).cast("float64")

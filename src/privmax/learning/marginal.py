@@ -15,16 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privmax.best_items import BestItems
 from privmax.errors import ParameterError
 from privmax.learning.stable import PrivateSelector
 from privmax.ledger import Ledger
-from privmax.ledger.payment import Request
+from privmax.ledger.request import Request
 from privmax.mechanisms.contract import Mechanism
 from privmax.noise.coins import Coins
 from privmax.numbers import Number, whole
 from privmax.privacy import REPLACE
-from privmax.release import Release, Terms
-from privmax.rounds import RoundTerms
+from privmax.release import Release
+from privmax.rounds import choose_rounds
 from privmax.sources.memory import MemorySource
 from privmax.universe import Universe
 
@@ -101,38 +102,39 @@ class MarginalSelector(PrivateSelector):
         self.ledger = ledger
         self.coins = coins
 
-    def _terms(self, features: int) -> RoundTerms:
+    def _question(self, features: int) -> BestItems:
         _bounds("low", self.low, "high", self.high, None)
         _bounds("label_low", self.label_low, "label_high", self.label_high, 1)
-        given = self.mechanism is not None and not isinstance(self.mechanism, str)
-        if given and getattr(self.mechanism, "neighbors", REPLACE) != REPLACE:
+        is_made = self.mechanism is not None and not isinstance(self.mechanism, str)
+        if is_made and getattr(self.mechanism, "neighbors", REPLACE) != REPLACE:
             raise ParameterError(
                 "mechanism", self.mechanism, "one row moves sums either way",
                 'Make it with neighbors="replace".',
             )  # fmt: skip
-        return RoundTerms(
+        return BestItems(
             epsilon=self.epsilon,
-            delta=None if given and not self.delta else self.delta,
+            delta=None if is_made and not self.delta else self.delta,
             given=self.mechanism,
-            neighbors=None if given else REPLACE,
+            neighbors=None if is_made else REPLACE,
             k=min(whole("size", self.size), features),
             universe=Universe(features),
             unit=self._unit(),
             rows=self._rows(),
+            choose=choose_rounds,
         )
 
     def _check_width(self, features: int) -> None:
         _bounds("low", self.low, "high", self.high, features)
         _bounds("label_low", self.label_low, "label_high", self.label_high, 1)
-        given = getattr(self.mechanism, "k", None)
-        if given not in (None, min(self.size, features)):
+        number = getattr(self.mechanism, "k", None)
+        if number not in (None, min(self.size, features)):
             raise ParameterError(
-                "size", self.size, f"the mechanism releases {given} of {features} columns",
+                "size", self.size, f"the mechanism releases {number} of {features} columns",
                 "Make it with k=size.",
             )  # fmt: skip
 
     def _source(
-        self, X: NDArray[np.float64], y: NDArray[Any], terms: Terms, coins: Coins
+        self, X: NDArray[np.float64], y: NDArray[Any], question: BestItems, coins: Coins
     ) -> MemorySource:
         low, high = _bounds("low", self.low, "high", self.high, X.shape[1])
         least, most = _bounds("label_low", self.label_low, "label_high", self.label_high, 1)
@@ -204,12 +206,12 @@ def _bounds(
 
 
 def _center(low: Any, high: Any) -> tuple[Any, Any]:
-    """The middle between bounds, and how far they are from it."""
+    """Return the middle between bounds, and how far they are from it."""
     return (low + high) / 2, (high - low) / 2
 
 
 def _scale(values: NDArray[np.float64], low: Any, high: Any) -> NDArray[np.float64]:
-    """Values clipped to the bounds, which become −1 and 1."""
+    """Clip values to the bounds, which become −1 and 1."""
     middle, half = _center(low, high)
     with np.errstate(all="ignore"):  # a warning would tell of a value that is far outside
         scaled: NDArray[np.float64] = np.clip((values - middle) / half, -1, 1)

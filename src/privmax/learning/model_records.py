@@ -33,7 +33,7 @@ class UnwritableError(Exception):
 
 
 def write_model(model: Any) -> dict[str, Any]:
-    """What `fit` set of a model, as JSON.
+    """Return what `fit` set of a model, as JSON.
 
     Raises:
         UnwritableError: An attribute has no form in JSON.
@@ -44,18 +44,18 @@ def write_model(model: Any) -> dict[str, Any]:
         >>> read_model(GaussianNB(), write_model(model)).predict([[2.0]]).tolist()
         [1]
     """
-    given = set(model.get_params(deep=False))
+    parameters = set(model.get_params(deep=False))
     state = {name: value for name, value in vars(model).items() if name not in LEFT_OUT}
     fitted = {
         name: _write(value)
         for name, value in state.items()
-        if name not in given or _is_composite(value)
+        if name not in parameters or _is_composite(value)
     }
     return {"fitted": fitted}
 
 
 def read_model(template: Any, written: Mapping[str, Any]) -> Any:
-    """The template, which is not fitted, with what `write_model` wrote."""
+    """Return the template, which is not fitted, with what `write_model` wrote."""
     home = type(template).__module__.partition(".")[0]
     for name, value in written["fitted"].items():
         vars(template)[name] = _read(value, home)
@@ -63,7 +63,7 @@ def read_model(template: Any, written: Mapping[str, Any]) -> Any:
 
 
 def _is_composite(value: Any) -> bool:
-    """Whether a parameter holds estimators that are fitted in place, as a pipeline's steps are."""
+    """Return whether a parameter holds estimators fitted in place, as a pipeline's steps are."""
     return isinstance(value, list) and any(
         isinstance(part, tuple) and any(isinstance(one, BaseEstimator) for one in part)
         for part in value
@@ -165,15 +165,16 @@ def _name(value: Any) -> str:
 
 
 def _find(name: str, packages: tuple[str, ...]) -> type:
-    """A class by its name, if it is of one of the packages. Nothing is imported, as that could run
-    code: a learner has brought what it is made of.
+    """Find a class by its name, if it is of one of the packages.
+
+    Nothing is imported, as that could run code: a learner has brought what it is made of.
     """
     module, _, path = name.partition(":")
     if module.partition(".")[0] not in packages:
         raise UnwritableError(name)
-    found: Any = sys.modules.get(module)
+    value: Any = sys.modules.get(module)
     for part in path.split("."):
-        found = getattr(found, part, None)
-    if not isinstance(found, type):
+        value = getattr(value, part, None)
+    if not isinstance(value, type):
         raise UnwritableError(name)
-    return found
+    return value

@@ -1,5 +1,6 @@
-"""The best of many models on private data: predictions are made, scored, added up and thrown away,
-block by block.
+"""The best of many models on private data.
+
+Predictions are made, scored, added up and thrown away, block by block.
 
 Proof:      docs/proofs/models.md
 """
@@ -7,18 +8,21 @@ Proof:      docs/proofs/models.md
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privmax.best_items import BestItems
+from privmax.display import on_terminal
 from privmax.encoding import recordable
-from privmax.errors import DataError, ParameterError
+from privmax.errors import DataError, ParameterError, refuse_given
+from privmax.grouping import IN_REQUEST, combine, moved
 from privmax.labels import label_by_value
 from privmax.learning.columns import column_kind
+from privmax.learning.rows import copy_all
 from privmax.learning.scoring import (
     Accuracy,
     Bounds,
@@ -33,12 +37,16 @@ from privmax.learning.scoring import (
 )
 from privmax.ledger import Ledger
 from privmax.ledger.events import ROW
-from privmax.ledger.payment import Question, Request
+from privmax.ledger.payment import Description
+from privmax.ledger.request import Request
 from privmax.mechanisms.contract import Mechanism
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import Number
-from privmax.release import Release, Terms, answer, is_ranked
+from privmax.release import Release, answer_request, is_ranked
+from privmax.sources.containers.pandas import refuse_rounded
 from privmax.sources.memory import MemorySource
+from privmax.sources.scale import Scores
+from privmax.sources.table import slice_rows
 from privmax.universe import Universe
 
 _ENTRIES = 1 << 23
@@ -49,6 +57,7 @@ _BYTES = 1 << 24
 """How much of a matrix of predictions is looked at together."""
 
 
+@moved({"scores=privmax.Scores({}=…)": ("resolution", "neighbors"), **IN_REQUEST})
 def select_model(
     models: Any,
     X: Any,
@@ -62,16 +71,13 @@ def select_model(
     score: Score = "accuracy",
     scoring: str | None = None,
     bounds: Bounds = None,
-    resolution: Number | None = None,
-    neighbors: str | None = None,
+    scores: Scores | None = None,
     method: str = "predict",
     progress: bool = False,
-    unit: str | None = None,
     ledger: Ledger | Request | None = None,
     coins: Coins = SYSTEM,
 ) -> Release:
-    """Release which of the models does best on private examples, or which k, under differential
-    privacy.
+    """Release which of the models does best on private examples, or which k of them.
 
     THE MODELS MUST BE PUBLIC, OR MADE FROM OTHER DATA: a model that was fitted to these examples is
     not covered by the guarantee. WHAT A MODEL SAYS OF A ROW, AND WHAT THE SCORE SAYS OF THAT, MUST
@@ -89,12 +95,13 @@ def select_model(
             column for each model (an array, a memmap, a list of lists, a frame whose columns are
             named).
         X: The examples: an array, a memmap, a sparse matrix in CSR form, a frame, a list, anything
-            with rows to slice. Models are given some rows at a time, as what X is.
+            with rows to slice and copy. Each model is given copies of some rows at a time, as what
+            X is.
         y: Their labels, as many.
         epsilon: What it costs; a float means the decimal that it prints as: 0.1 is one tenth.
         delta: Probability with which the guarantee may fail; may be 0.
-        mechanism: A mechanism object, instead of epsilon, delta and neighbors; or the name of one,
-            such as "permute-and-flip", beside them; by default `auto` chooses one.
+        mechanism: A mechanism object, instead of epsilon, delta and the neighbors of `scores`; or
+            the name of one, such as "permute-and-flip", beside them; by default `auto` chooses one.
         k: How many models to release; the cost covers all of them. They come as a set, sorted by
             name, unless a list needs no clearer lead: `release.ranked` tells.
         ranked: Release their order in any case, best first; `release.why` tells what lead that
@@ -108,22 +115,20 @@ def select_model(
         bounds: (low, high) of such a function; required. Numbers outside are clipped. Public: an
             example adds at most high − low to a model's total, and the lead a model needs grows
             with it.
-        resolution: Grid on which such numbers are rounded down before they are added (default:
-            (high − low) / 64).
-        neighbors: "add-remove" (the default): one example more or less, which raises or lowers the
-            totals of all models, by at most 1 or high − low. "replace": another example, which
-            moves totals either way.
+        scores: `Scores(resolution=…)`: grid on which such numbers are rounded down before they are
+            added (default: (high − low) / 64). `Scores(neighbors=…)`: "add-remove" (the default):
+            one example more or less, which raises or lowers the totals of all models, by at most 1
+            or high − low. "replace": another example, which moves totals either way.
         method: What to call of models; all must have it, except that functions of rows may be among
             those that have a `predict`.
         progress: Show a bar on standard error, if that is a terminal. It counts models, and X is
             gone through again for every hundredth of them.
-        unit: What the cost hides, for the ledger, which holds one unit: "row" by default. Say it
-            where you know better: unit="user" if every row is a person.
         ledger: The privacy budget that pays: the cost is charged before the draw, and the answer
             is recorded before it is returned. What does not fit is refused (BudgetError) before a
             model is asked. To name the request, the account to charge as well or the data, give
             `ledger.request("nightly", account=…, dataset=…)`: a repeated request returns the
-            recorded answer, asks no model and costs nothing more.
+            recorded answer, asks no model and costs nothing more. A request also says what the cost
+            hides: `unit="user"` if every row is a person, by default "row".
         coins: Source of random bits; for tests only.
 
     Returns:
@@ -141,51 +146,52 @@ def select_model(
         >>> select_model(models, X, X[:, 0] >= 500, epsilon=1).item
         'high'
     """
+    request, moves = Request.of(ledger), combine("scores", Scores, scores)
+    set_by_bounds = {"sensitivity": moves.sensitivity, "growth": moves.growth}
+    refuse_given(set_by_bounds, "bounds say how far one example moves a total")
     score, known = find_score(scoring, score, bounds)
-    rule = make_rule(score, bounds, resolution)
+    rule = make_rule(score, bounds, moves.resolution)
     entrants = list_entrants(models, X, method)
-    terms = Terms(
+    question = BestItems(
         epsilon=epsilon,
         delta=delta,
         given=mechanism,
-        neighbors=neighbors,
+        neighbors=moves.neighbors,
         k=k,
         ranked=ranked,
         universe=Universe(len(entrants)),
-        unit=ROW if unit is None else unit,
+        unit=ROW if request.unit is None else request.unit,
     )
     longest = max(k, getattr(mechanism, "k", 1))
     if longest > len(entrants):
         raise ParameterError(
             "k", longest, "it must not exceed the number of models", "Ask for fewer."
         )
-    if ledger is not None and not recordable(entrants.names or ()):
+    if request.ledger is not None and not recordable(entrants.names or ()):
         raise ParameterError(
             "models", "<names>", "a ledger cannot write down a name", "Use text or numbers."
         )
     if isinstance(rule, Accuracy) and method == "predict":
         check_classes(entrants, y)
     low, high = (None, None) if bounds is None else bounds
-    question = Question(
+    description = Description(
         "select_model",
         {
             "models": len(entrants),
             "score": known or (score if isinstance(score, str) else "a function"),
             "k": k,
-            "ranked": None if longest == 1 or is_ranked(terms.choice.mechanism) else False,
-            "neighbors": neighbors,
+            "ranked": None if longest == 1 or is_ranked(question.choice.mechanism) else False,
+            "neighbors": moves.neighbors,
             "method": method,
         },
-        {"low": low, "high": high, "resolution": resolution},
+        {"low": low, "high": high, "resolution": moves.resolution},
         labels=len(entrants) if entrants.names is None else map(label_by_value, entrants.names),
     )
-    return answer(
-        terms,
-        lambda stack: score_models(entrants, y, rule, progress=progress),
-        ledger,
-        question=question,
-        coins=coins,
-    )
+
+    def read(stack: ExitStack) -> ModelSource:
+        return score_models(entrants, y, rule, progress=progress)
+
+    return answer_request(question, read, request, description=description, coins=coins)
 
 
 class Entrants(Protocol):
@@ -194,18 +200,18 @@ class Entrants(Protocol):
     Attributes:
         names: Public, by position; None: the positions themselves.
         block: How many rows to ask about at a time.
-        held: How many models to go through for every block of rows.
+        together: How many models to go through for every block of rows.
     """
 
     names: Sequence[Any] | None
     rows: int
     block: int
-    held: int
+    together: int
 
     def __len__(self) -> int: ...
 
     def says(self, number: int, start: int, stop: int) -> Any:
-        """What a model says of these rows."""
+        """Return what a model says of these rows."""
         ...
 
 
@@ -225,17 +231,22 @@ class ModelSource(MemorySource):
 def score_models(
     entrants: Entrants, y: Any, scoring: Rule, *, progress: bool = False
 ) -> ModelSource:
-    """Try every model on every row. Whatever a row adds to a total is a whole number from 0 to
-    `scoring.steps`.
+    """Try every model on every row.
+
+    Whatever a row adds to a total is a whole number from 0 to `scoring.steps`.
     """
+    refuse_rounded(y)
     labels = _labels(y) if isinstance(scoring, Accuracy) else y
     if count_rows(labels) != entrants.rows:
         raise DataError("There are not as many labels as examples.")
     totals = np.zeros(len(entrants), np.int64)
-    held = entrants.held
+    together = entrants.together
     if progress and isinstance(entrants, Predictors):
-        held = -(-held // 100)  # all together would be finished at once
-    groups = [range(first, min(first + held, len(totals))) for first in range(0, len(totals), held)]
+        together = -(-together // 100)  # all together would be finished at once
+    groups = [
+        range(first, min(first + together, len(totals)))
+        for first in range(0, len(totals), together)
+    ]
     with _bar(progress, len(totals)) as advance:
         for group in groups:
             for start in range(0, entrants.rows, entrants.block):
@@ -249,9 +260,10 @@ def score_models(
 
 
 def check_classes(entrants: Entrants, y: Any) -> None:
-    """Refuse models whose labels, by their `classes_`, are text where others have numbers, or the
-    type of y says numbers; or the reverse. Such a model is never right. Models and types are
-    public, so this is found before any label is read or anything is charged.
+    """Refuse models whose labels are text where others have numbers, or the reverse.
+
+    Labels are known by `classes_`, or by the type of y. Such a model is never right. Models and
+    types are public, so this is found before any label is read or anything is charged.
 
     Raises:
         ParameterError: Labels of two kinds meet.
@@ -261,11 +273,11 @@ def check_classes(entrants: Entrants, y: Any) -> None:
     """
     if not isinstance(entrants, Predictors):
         return
-    told = {"numbers": "numbers", "text": "text"}
-    first, whose = told.get(column_kind(y), ""), "y"
+    words = {"numbers": "numbers", "text": "text"}
+    first, whose = words.get(column_kind(y), ""), "y"
     for number in range(len(entrants)):
         classes = entrants.classes(number)
-        kind = "" if classes is None else told.get(_class_kind(classes), "")
+        kind = "" if classes is None else words.get(_class_kind(classes), "")
         if kind and first and kind != first:
             raise ParameterError(
                 "models", _who(entrants, number), f"its classes_ are {kind} and the labels of "
@@ -277,7 +289,7 @@ def check_classes(entrants: Entrants, y: Any) -> None:
 
 
 def _class_kind(classes: Any) -> str:
-    """What `classes_` holds; of a list of objects, what all of them are."""
+    """Return what `classes_` holds; of a list of objects, what all of them are."""
     try:
         kinds = {column_kind(np.asarray([one])) for one in classes}
     except Exception:  # somebody's own attribute of this name
@@ -285,29 +297,17 @@ def _class_kind(classes: Any) -> str:
     return kinds.pop() if len(kinds) == 1 else ""
 
 
-def slice_rows(rows: Any, start: int, stop: int) -> Any:
-    """Some rows, as what they are part of.
-
-    Examples:
-        >>> slice_rows([1, 2, 3], 1, 3)
-        [2, 3]
-    """
-    if hasattr(rows, "iloc"):
-        return rows.iloc[start:stop]
-    if callable(getattr(rows, "slice", None)):  # polars and Arrow
-        return rows.slice(start, stop - start)
-    return rows[start:stop]
-
-
 class Predictors:
-    """Models, asked one block of rows after another. A model of a lazy sequence is loaded once, and
-    held alone.
+    """Models, asked one block of rows after another.
+
+    A model of a lazy sequence is loaded once, and held alone. Each is given a copy of the block:
+    what it writes there is seen by no other.
     """
 
     def __init__(self, models: Any, names: Sequence[Any] | None, X: Any, method: str) -> None:
         self.names, self.rows, self.block = names, count_rows(X), _block(X)
         self._models, self._X, self._method = models, X, method
-        self.held = len(self) if isinstance(models, (list, tuple, dict)) else 1
+        self.together = len(self) if isinstance(models, (list, tuple, dict)) else 1
         self._loaded: tuple[int, Callable[[Any], Any]] | None = None
         self._part: tuple[int, Any] | None = None
 
@@ -316,21 +316,19 @@ class Predictors:
 
     def says(self, number: int, start: int, stop: int) -> Any:
         if self._part is None or self._part[0] != start:
-            self._part = (
-                start,
-                call_quietly(
-                    lambda: slice_rows(self._X, start, stop), "Rows of X cannot be sliced"
-                ),
-            )
+            message = "Rows of X cannot be sliced"
+            self._part = start, call_quietly(lambda: slice_rows(self._X, start, stop), message)
         if self._loaded is None or self._loaded[0] != number:
             self._loaded = None  # let go of one before the next is loaded
             self._loaded = number, self._find_call(number)
-        predict, rows = self._loaded[1], self._part[1]
+        predict, part = self._loaded[1], self._part[1]
+        rows = call_quietly(lambda: copy_all(part), "Rows of X cannot be copied")
         return call_quietly(lambda: predict(rows), f"{_who(self, number)} failed")
 
     def classes(self, number: int) -> Any:
-        """The labels that a model says it knows, which are public; None: it does not say, or would
-        have to be loaded.
+        """Return the labels that a model says it knows, which are public.
+
+        None where it does not say, or would have to be loaded.
         """
         if not isinstance(self._models, (list, tuple, dict)):
             return None
@@ -338,7 +336,10 @@ class Predictors:
         return getattr(model, "classes_", None)
 
     def _find_call(self, number: int) -> Callable[[Any], Any]:
-        """What to call of a model. Loading one sees no data, so errors of that are passed on."""
+        """Return what to call of a model.
+
+        Loading one sees no data, so errors of that are passed on.
+        """
         model = self._models[number if self.names is None else self.names[number]]
         predict = getattr(model, self._method, None)
         if callable(predict) and not isinstance(model, type):
@@ -364,18 +365,18 @@ class Matrix:
 
     def __init__(self, table: NDArray[Any]) -> None:
         self._table, self.rows, self.block = table, len(table), _ROWS
-        self.held = max(1, _BYTES // (_ROWS * max(1, table.itemsize)))
+        self.together = max(1, _BYTES // (_ROWS * max(1, table.itemsize)))
         self._part: tuple[tuple[int, int], NDArray[Any]] | None = None
 
     def __len__(self) -> int:
         return int(self._table.shape[1])
 
     def says(self, number: int, start: int, stop: int) -> NDArray[Any]:
-        first = number - number % self.held
+        first = number - number % self.together
         if self._part is None or self._part[0] != (first, start):
             self._part = (
                 (first, start),
-                _transpose(self._table[start:stop, first : first + self.held]),
+                _transpose(self._table[start:stop, first : first + self.together]),
             )
         column: NDArray[Any] = self._part[1][number - first]
         return column
@@ -387,7 +388,7 @@ class Lists:
     names: Sequence[Any] | None = None
 
     def __init__(self, lists: Sequence[Sequence[Any]]) -> None:
-        self._lists, self.rows, self.block, self.held = lists, len(lists), _ROWS, 1
+        self._lists, self.rows, self.block, self.together = lists, len(lists), _ROWS, 1
 
     def __len__(self) -> int:
         return len(self._lists[0])
@@ -405,7 +406,7 @@ class Columns:
     """Predictions in a frame: a column for each model, by its name."""
 
     def __init__(self, frame: Any) -> None:
-        self._frame, self.rows, self.block, self.held = frame, len(frame), _ROWS, 1
+        self._frame, self.rows, self.block, self.together = frame, len(frame), _ROWS, 1
         self.names: Sequence[Any] | None = list(frame.columns)
 
     def __len__(self) -> int:
@@ -418,7 +419,7 @@ class Columns:
 
 
 def list_entrants(models: Any, X: Any, method: str) -> Entrants:
-    """The models and what they are tried on, as far as can be checked without asking one.
+    """Return the models and what they are tried on, as far as can be checked without asking one.
 
     Raises:
         ParameterError: There is no model, or what is given is none.
@@ -428,14 +429,16 @@ def list_entrants(models: Any, X: Any, method: str) -> Entrants:
         >>> len(entrants), entrants.rows, entrants.says(1, 0, 2).tolist()
         (2, 2, [0, 1])
     """
-    found = _choose_entrants(models, X, method)
-    if not len(found):
+    entrants = _choose_entrants(models, X, method)
+    if not len(entrants):
         raise ParameterError("models", "<none>", "there must be at least one", "Give some.")
-    if found.names is not None and (None in found.names or len(set(found.names)) < len(found)):
+    if entrants.names is not None and (
+        None in entrants.names or len(set(entrants.names)) < len(entrants)
+    ):
         raise ParameterError(
             "models", "<names>", "a name is None or occurs twice", "Give every model a name."
         )
-    return found
+    return entrants
 
 
 def _choose_entrants(models: Any, X: Any, method: str) -> Entrants:
@@ -494,12 +497,12 @@ def _read_predictions(models: Any) -> Entrants:
     )  # fmt: skip
 
 
-def _is_frame(given: Any) -> bool:
-    return hasattr(given, "columns") and (hasattr(given, "iloc") or hasattr(given, "to_series"))
+def _is_frame(data: Any) -> bool:
+    return hasattr(data, "columns") and (hasattr(data, "iloc") or hasattr(data, "to_series"))
 
 
 def _block(X: Any) -> int:
-    """How many rows a model is given at a time. It depends on public facts only."""
+    """Return how many rows a model is given at a time. It depends on public facts only."""
     shape = getattr(X, "shape", None)
     if not shape or hasattr(X, "tocsr"):
         return _ROWS
@@ -507,8 +510,9 @@ def _block(X: Any) -> int:
 
 
 def _transpose(part: NDArray[Any]) -> NDArray[Any]:
-    """The columns, each in one piece. A few rows at a time stay in the cache, which is ten times as
-    fast as all.
+    """Return the columns, each in one piece.
+
+    A few rows at a time stay in the cache, which is ten times as fast as all.
     """
     columns = np.empty(part.shape[::-1], part.dtype)
     for start in range(0, len(part), 256):
@@ -529,10 +533,11 @@ def _who(entrants: Entrants, number: int) -> str:
 
 @contextmanager
 def _bar(wanted: bool, models: int) -> Iterator[Callable[[int], object]]:
-    """A bar that shows what part of the models is done. Blocks of rows would tell how many examples
-    there are.
+    """Show a bar with the part of the models that is done.
+
+    Blocks of rows would reveal how many examples there are.
     """
-    if not wanted or not sys.stderr.isatty():
+    if not wanted or not on_terminal():
         yield lambda some: None
         return
     from rich.console import Console

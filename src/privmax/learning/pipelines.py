@@ -1,5 +1,6 @@
-"""What stands before a private learner in a pipeline of scikit-learn, and learns from the same
-private rows without noise.
+"""Steps before a private learner in a pipeline of scikit-learn.
+
+Those that learn from the same private rows do so without noise.
 
 A learner is not told that it is part of a pipeline. While it is fitted, the pipeline is among those
 who called it, and that is where it is looked for. Whoever transforms X beforehand is not seen.
@@ -40,8 +41,8 @@ def warn_of_pipeline(learner: Any) -> None:
 
 
 def _calling_pipelines() -> list[Any]:
-    """The pipelines of scikit-learn that are being fitted, the outermost first."""
-    module, found = sys.modules.get("sklearn.pipeline"), []
+    """Return the pipelines of scikit-learn that are being fitted, the outermost first."""
+    module, pipelines = sys.modules.get("sklearn.pipeline"), []
     frame = sys._getframe(2)
     for _ in range(_DEEPEST):
         if module is None or frame is None:
@@ -51,14 +52,15 @@ def _calling_pipelines() -> list[Any]:
         if code.co_name.startswith("fit") and code.co_varnames[:1] == ("self",):
             caller = frame.f_locals.get("self")
             if isinstance(caller, module.Pipeline):
-                found.append(caller)
+                pipelines.append(caller)
         frame = frame.f_back  # type: ignore[assignment]
-    return found[::-1]
+    return pipelines[::-1]
 
 
 def _earlier_steps(pipeline: Any, part: Any) -> list[tuple[str, Any]]:
-    """The steps before the one that is being fitted, or before the first of its type: a pipeline
-    may fit a copy. All but the last where there is neither.
+    """Return the steps before the one that is being fitted, or before the first of its type.
+
+    A pipeline may fit a copy. All but the last where there is neither.
     """
     types = [type(step) for _, step in pipeline.steps]
     places = [place for place, (_, step) in enumerate(pipeline.steps) if step is part]
@@ -68,7 +70,7 @@ def _earlier_steps(pipeline: Any, part: Any) -> list[tuple[str, Any]]:
 
 
 def _learning_parts(name: str, step: Any) -> Iterator[str]:
-    """The names of a step, or of the parts of one that only distributes, that learn from X."""
+    """Yield the names of a step, or of its parts where it only distributes, that learn from X."""
     if step is None or isinstance(step, str):
         return  # "passthrough", "drop"
     parts = _parts(step)
@@ -79,7 +81,7 @@ def _learning_parts(name: str, step: Any) -> Iterator[str]:
 
 
 def _parts(step: Any) -> list[tuple[str, Any]]:
-    """What a step distributes X to; nothing if it transforms X itself."""
+    """Return what a step distributes X to; nothing if it transforms X itself."""
     for attribute in ("transformers", "transformer_list", "steps"):
         listed = getattr(step, attribute, None)
         if isinstance(listed, list) and all(isinstance(one, tuple) for one in listed):
@@ -89,7 +91,7 @@ def _parts(step: Any) -> list[tuple[str, Any]]:
 
 
 def _learns(step: Any) -> bool:
-    """Whether a transformer learns from the rows that it is fitted to, as far as it tells."""
+    """Return whether a transformer learns from the rows it is fitted to, as far as it says."""
     from sklearn.utils import get_tags
 
     kind = type(step)
@@ -102,9 +104,9 @@ def _learns(step: Any) -> bool:
     if stateless:
         return False
     more = (getattr(step, name, None) for name in _MORE)
-    if any(given is not None and given is not False for given in more):
+    if any(value is not None and value is not False for value in more):
         return True
     if getattr(step, "strategy", None) == "constant":
         return False
     declared = (getattr(step, name, None) for name in _DECLARED)
-    return not any(given is not None and not isinstance(given, str) for given in declared)
+    return not any(value is not None and not isinstance(value, str) for value in declared)

@@ -13,12 +13,12 @@ that of a feature which is 0 or 1. Rules about the columns of a schema have two 
     {"feature": "work", "state": "missing", "not": false}
 
 the second with the state "missing" or "not listed"; and where the column says what is missing, a
-test with a threshold has "missing", which is whether missing values pass it.
+test with a threshold has "missing", which is whether missing values pass it. The threshold of dates
+is a text such as "2024-03-01" or "2024-03-01T05:30:00".
 """
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
@@ -26,24 +26,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privmax.display import in_words
+from privmax.display import format_label
 from privmax.errors import DataError, ParameterError
-from privmax.learning.cells import number_in_words
 from privmax.learning.classes.conjunctions import Conjunction, Disjunction, Literal
 from privmax.learning.classes.stumps import Constant, Stump
 from privmax.learning.classes.trees import Tree
 from privmax.learning.schema import Schema
-from privmax.learning.splits import Split, find_split, name_test
+from privmax.learning.splits import Split, describe_test, find_split
 
 Rule = Mapping[str, Any]
+
+Bounds = Mapping[str, tuple[Any, Any]]
+"""Of a feature, thresholds that are known to be at or below it and above it. Those of one feature
+are all numbers or all text, which sorts as its dates do."""
 
 _DEEPEST = 50
 """Rules within rules. Ours have two."""
 
 
 def write_rule(hypothesis: object, features: Sequence[str], labels: Sequence[Hashable]) -> Rule:
-    """The rule of a hypothesis as JSON, the same for every row; tests that change nothing are left
-    out.
+    """Write the rule of a hypothesis as JSON, the same for every row.
+
+    Tests that change nothing are left out.
 
     Args:
         hypothesis: A stump, tree, conjunction or disjunction.
@@ -94,12 +98,10 @@ def _name(test: Literal, feature: str) -> Rule:
     return {"feature": feature, "threshold": test.threshold, "below": test.below}
 
 
-def _simple(
-    rule: Rule, known: Mapping[str, tuple[float, float]], names: Mapping[str, Mapping[Any, bool]]
-) -> Rule:
-    """The rule without tests that change nothing: many trees say the same.
+def _simple(rule: Rule, known: Bounds, names: Mapping[str, Mapping[Any, bool]]) -> Rule:
+    """Return the rule without tests that change nothing: many trees say the same.
 
-    known   low ≤ feature < high
+    known   low ≤ feature < high, None where there is no such bound
     names   of a feature, which names and states it has or has not
     """
     if "label" in rule or len(rule["tests"]) > 1:
@@ -108,9 +110,11 @@ def _simple(
     if not _is_split(rule):
         return _simple_name(rule, known, names)
     feature, threshold = test["feature"], test["threshold"]
-    low, high = known.get(feature, (-math.inf, math.inf))
-    if threshold <= low or threshold >= high:
-        return _simple(rule["then"] if threshold <= low else rule["else"], known, names)
+    low, high = known.get(feature, (None, None))
+    if low is not None and threshold <= low:
+        return _simple(rule["then"], known, names)
+    if high is not None and threshold >= high:
+        return _simple(rule["else"], known, names)
     above = _simple(rule["then"], {**known, feature: (threshold, high)}, names)
     below = _simple(rule["else"], {**known, feature: (low, threshold)}, names)
     if above == below:
@@ -121,10 +125,8 @@ def _simple(
     return {**rule, "then": above, "else": below}
 
 
-def _simple_name(
-    rule: Rule, known: Mapping[str, tuple[float, float]], names: Mapping[str, Mapping[Any, bool]]
-) -> Rule:
-    """The same of a rule that begins with a test for a name."""
+def _simple_name(rule: Rule, known: Bounds, names: Mapping[str, Mapping[Any, bool]]) -> Rule:
+    """Return the same of a rule that begins with a test for a name."""
     (test,) = rule["tests"]
     if "not" not in test:
         return rule
@@ -142,13 +144,13 @@ def _simple_name(
 
 
 def _is_split(rule: Rule) -> bool:
-    """Whether it asks only if one feature is at or above a threshold."""
+    """Return whether it asks only if one feature is at or above a threshold."""
     tests = rule.get("tests", [])
     return len(tests) == 1 and tests[0].get("threshold") is not None and not tests[0]["below"]
 
 
 def describe_rule(rule: Rule, label: str) -> list[str]:
-    """The rule as lines to read; label: the name of what it predicts.
+    """Return the rule as lines to read; label: the name of what it predicts.
 
     Examples:
         >>> describe_rule(write_rule(Stump(0, 5.0, 0, 1), ["age"], ["no", "yes"]), "card")
@@ -156,7 +158,9 @@ def describe_rule(rule: Rule, label: str) -> list[str]:
     """
     if "label" in rule:
         return [f"{_word(label)} = {_word(rule['label'])} for every row"]
-    condition = (" and " if rule["when"] == "all" else " or ").join(map(_test, rule["tests"]))
+    condition = (" and " if rule["when"] == "all" else " or ").join(
+        map(describe_test, rule["tests"])
+    )
     then, other = rule["then"], rule["else"]
     if "label" in then and "label" in other:
         yes, no = _word(then["label"]), _word(other["label"])
@@ -172,24 +176,12 @@ def _inner(rule: Rule, label: str) -> str:
 
 
 def _word(value: object) -> object:
-    """A name or a label, in which nothing can command a terminal."""
-    return in_words(value) if isinstance(value, str) else value
-
-
-def _test(test: Rule) -> str:
-    name = _word(test["feature"])
-    if "not" in test:
-        return name_test(str(name), test)
-    if test["threshold"] is None:
-        return f"{name} is {0 if test['below'] else 1}"
-    number, more = number_in_words(test["threshold"]), ""
-    if test.get("missing"):
-        more = " or is missing"
-    return f"{name} {'<' if test['below'] else '>='} {number}{more}"
+    """Return a name or a label, in which nothing can command a terminal."""
+    return format_label(value) if isinstance(value, str) else value
 
 
 def list_features(rule: Rule) -> list[str]:
-    """The features that a rule looks at.
+    """Return the features that a rule looks at.
 
     Examples:
         >>> list_features(write_rule(Stump(0, 5.0, 0, 1), ["age"], ["no", "yes"]))
@@ -204,8 +196,10 @@ def list_features(rule: Rule) -> list[str]:
 def apply_rule(
     rule: Rule, columns: Mapping[str, NDArray[Any]], rows: int, schema: Schema | None = None
 ) -> NDArray[np.object_]:
-    """The label that a rule gives each of so many rows; columns: the features it uses, as numbers,
-    or as cells of the schema that the rule is about.
+    """Return the label that a rule gives each of so many rows.
+
+    `columns` are the features it uses, as numbers, or as cells of the schema that the rule is
+    about.
 
     Examples:
         >>> rule = write_rule(Stump(0, 5.0, 0, 1), ["age"], ["no", "yes"])
@@ -235,7 +229,7 @@ def _passes(test: Rule, values: NDArray[Any], schema: Schema | None) -> NDArray[
 
 
 def check_rule(value: Any, schema: Schema | None = None, depth: int = 0) -> Rule:
-    """A rule that was read from JSON, or a DataError where it is none.
+    """Return a rule that was read from JSON, or a DataError where it is none.
 
     Args:
         value: What was read.

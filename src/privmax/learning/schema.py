@@ -17,26 +17,26 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from privmax.display import in_words
+from privmax.display import format_label
 from privmax.errors import ParameterError, column_error
-from privmax.learning.cells import Category, Cells, Number
 from privmax.learning.columns import find_columns
+from privmax.learning.kinds import KINDS, Cells, Column, Kind
 
 if TYPE_CHECKING:
     from ibis.expr.types import IntegerValue, Table
-
-__all__ = ["Category", "Number", "Schema"]
 
 LARGEST_FILE = 1 << 24
 """Bytes of the file of a schema."""
 
 
 class Schema:
-    """The columns that a learner looks at: their names, in order, and the cells of each. All of it
-    is public.
+    """The columns that a learner looks at: their names, in order, and the cells of each.
+
+    All of it is public.
 
     Args:
-        columns: A `Number` or `Category` by name, for names that Python cannot spell.
+        columns: A `Number`, `Category`, `Flag` or `Date` by name, for names that Python cannot
+            spell.
         named: The others, by name.
 
     Attributes:
@@ -45,9 +45,10 @@ class Schema:
         features: How many there are.
 
     Raises:
-        ParameterError: There is no column, or one is neither Number nor Category.
+        ParameterError: There is no column, or one is of no kind of column.
 
     Examples:
+        >>> from privmax.learning import Category, Number
         >>> schema = Schema(age=Number(17, 90, cells=2), work=Category(["Private"], missing="?"))
         >>> schema
         Schema({'age': Number(low=17, high=90, cells=2), 'work': Category(values=[...
@@ -59,9 +60,7 @@ class Schema:
         True
     """
 
-    def __init__(
-        self, columns: Mapping[str, Number | Category] | None = None, /, **named: Number | Category
-    ) -> None:
+    def __init__(self, columns: Mapping[str, Column] | None = None, /, **named: Column) -> None:
         if columns is not None and not isinstance(columns, Mapping):
             raise ParameterError(
                 "schema",
@@ -78,23 +77,26 @@ class Schema:
                 "For example Schema(age=Number(17, 90)).",
             )
         for name, column in every.items():
-            if not isinstance(name, str) or not isinstance(column, (Number, Category)):
+            if not isinstance(name, str) or not isinstance(column, Column):
+                kinds = ", ".join(kind.__name__ for kind in KINDS.values())
                 raise ParameterError(
                     "schema",
                     {name: column},
-                    "every name must be text, and every column a Number or a Category",
+                    f"every name must be text, and every column one of {kinds}",
                     "For example Schema(age=Number(17, 90)).",
                 )
         every = {str.__str__(name): column for name, column in every.items()}
         self.names: tuple[str, ...] = tuple(every)
-        self.columns: tuple[Number | Category, ...] = tuple(
+        self.columns: tuple[Column, ...] = tuple(
             column.with_name(name) for name, column in every.items()
         )
 
     @classmethod
     def from_file(cls, path: str | Path) -> Self:
-        """Read a schema from a TOML or JSON file: a table for each column, with the arguments of
-        `Number`, or of `Category` if there are `values`.
+        """Read a schema from a TOML or JSON file: a table for each column, with its arguments.
+
+        `kind` says of which kind a column is: "number", "category", "flag" or "date". Without it a
+        column with `values` is a category, and any other a number.
 
         Raises:
             ParameterError: The file cannot be read, or is no schema.
@@ -102,11 +104,11 @@ class Schema:
         spelled = "JSON" if Path(path).suffix.lower() == ".json" else "TOML"
         try:
             with open(path, "rb") as opened:
-                held = opened.read(LARGEST_FILE + 1)
-            if len(held) > LARGEST_FILE:
+                content = opened.read(LARGEST_FILE + 1)
+            if len(content) > LARGEST_FILE:
                 why = f"it has more than {LARGEST_FILE >> 20} MiB"
             else:
-                text = held.decode("utf-8-sig")
+                text = content.decode("utf-8-sig")
                 columns = _parse_json(text) if spelled == "JSON" else tomllib.loads(text)
                 if isinstance(columns, Mapping) and columns:
                     return cls.from_dict(columns)
@@ -120,12 +122,12 @@ class Schema:
         except ValueError as error:
             why = f"it is not valid {spelled} ({str(error).rstrip('.')})"
         raise ParameterError(
-            "schema", str(path), why, "Give a TOML or JSON file, docs/howto/schema.md."
+            "schema", str(path), why, "Give a TOML or JSON file: see privmax help schema."
         )
 
     @classmethod
     def from_dict(cls, columns: Any) -> Self:
-        """A schema from plain values, as `to_dict` makes them.
+        """Return a schema from plain values, as `to_dict` makes them.
 
         Examples:
             >>> Schema.from_dict({"age": {"low": 17, "high": 90}})
@@ -137,25 +139,27 @@ class Schema:
         """
         if not isinstance(columns, Mapping):
             columns = {}
-        return cls({name: _read_one(in_words(name), given) for name, given in columns.items()})
+        return cls(
+            {name: _read_one(format_label(name), settings) for name, settings in columns.items()}
+        )
 
     @property
     def features(self) -> int:
         return len(self.columns)
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
-        """The schema as plain values, for JSON or TOML."""
+        """Return the schema as plain values, for JSON or TOML."""
         return {column.name: column.to_dict() for column in self.columns}
 
     def only(self, names: Sequence[str]) -> Schema:
-        """The schema of some of the columns, in this order.
+        """Return the schema of some of the columns, in this order.
 
         Raises:
             ParameterError: It has no such column.
 
         Examples:
-            >>> Schema(age=Number(17, 90), tax=Number(0, 9)).only(["tax"]).names
-            ('tax',)
+            >>> Schema.from_dict({"age": {"low": 17, "high": 90}}).only(["age"]).names
+            ('age',)
         """
         every = dict(zip(self.names, self.columns, strict=True))
         for name in names:
@@ -164,7 +168,9 @@ class Schema:
         return Schema({name: every[name] for name in names})
 
     def codes(self, X: Any) -> Cells:
-        """The cell of every value: one row per column of the schema, one column per row of X.
+        """Return the cell of every value.
+
+        There is one row per column of the schema, one column per row of X.
 
         Args:
             X: A frame of pandas, polars or Arrow, whose columns are found by name, others being
@@ -174,12 +180,12 @@ class Schema:
             ParameterError: A column is missing.
             DataError: The type of a column does not fit, or X has another number of columns.
         """
-        found = zip(self.columns, find_columns(X, self.names), strict=True)
+        pairs = zip(self.columns, find_columns(X, self.names), strict=True)
         with np.errstate(all="ignore"):  # a warning would tell of a value
-            return np.stack([column.codes_of(raw) for column, raw in found])
+            return np.stack([column.codes_of(raw) for column, raw in pairs])
 
     def expressions(self, table: Table) -> list[IntegerValue]:
-        """The same cells as Ibis expressions, one for each column, to be computed by an engine.
+        """Return the same cells as Ibis expressions, one per column, for an engine to compute.
 
         Args:
             table: An Ibis table whose columns are found by name.
@@ -202,41 +208,53 @@ class Schema:
         return f"Schema({dict(zip(self.names, self.columns, strict=True))!r})"
 
 
-_BOUNDS = (
-    "Do not compute them from the data: that would release somebody's extreme values. For example "
-    "low = 0 and high = 100, or thresholds = [18, 65]."
-)
-"""What to do where a column of a file has no bounds."""
-
-
-def _read_one(name: str, given: Any) -> Number | Category:
-    """A column from the plain values of its arguments; an error names both."""
-    kind: type[Number | Category] = Number
-    allowed: tuple[str, ...] = ("low", "high", "cells", "scale", "thresholds", "missing")
-    if not isinstance(given, Mapping):
+def _read_one(name: str, table: Any) -> Kind:
+    """Return a column from the plain values of its arguments; an error names both."""
+    if not isinstance(table, Mapping):
         raise ParameterError(
             name,
-            given,
+            table,
             "a column is a table with low and high, thresholds, or values",
-            "See docs/howto/schema.md.",
+            "See privmax help schema.",
         )
-    if "values" in given:
-        kind, allowed = Category, ("values", "missing")
-    for option in given:
-        if option not in allowed:
+    kind = _find_kind(name, table)
+    settings = {option: value for option, value in table.items() if option != "kind"}
+    for option in settings:
+        if option not in kind.settings:
             raise ParameterError(
-                f"{name}.{in_words(option)}",
-                given[option],
-                "a column has no such setting" + (" beside values" if kind is Category else ""),
-                f"It has {', '.join(allowed)}.",
+                f"{name}.{format_label(option)}",
+                table[option],
+                "a column has no such setting"
+                + (f" beside {kind.implied}" if kind.implied else ""),
+                f"It has {', '.join(kind.settings)}.",
             )
+    if kind.implied and kind.implied not in settings:
+        raise ParameterError.required(
+            f"{name}.{kind.implied}", f"a {kind.kind} needs it", "See privmax help schema."
+        )
     try:
-        return kind(**given)
+        return kind(**settings)
     except ParameterError as error:
         about = f"{name}.{error.name}"
         if error.missing:
-            raise ParameterError.required(about, error.allowed, _BOUNDS) from None
+            raise ParameterError.required(about, error.allowed, kind.bounds_remedy) from None
         raise ParameterError(about, error.value, error.allowed, error.remedy) from None
+
+
+def _find_kind(name: str, table: Mapping[str, Any]) -> type[Kind]:
+    """Return the kind that the table of a column is of."""
+    if "kind" not in table:
+        implied = {kind.implied: kind for kind in KINDS.values() if kind.implied is not None}
+        return next((kind for setting, kind in implied.items() if setting in table), implied[""])
+    named = table["kind"]
+    if not isinstance(named, str) or named not in KINDS:
+        raise ParameterError(
+            f"{name}.kind",
+            named,
+            f"it must be one of {', '.join(KINDS)}",
+            "See privmax help schema.",
+        )
+    return KINDS[named]
 
 
 def _parse_json(text: str) -> Any:
@@ -244,10 +262,10 @@ def _parse_json(text: str) -> Any:
 
 
 def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON, in which no name may stand twice."""
-    held: dict[str, Any] = {}
+    """Return an object of JSON, in which no name may stand twice."""
+    values: dict[str, Any] = {}
     for name, value in pairs:
-        if name in held:
+        if name in values:
             raise ParameterError("schema", name, "this name occurs twice", "Leave one out.")
-        held[name] = value
-    return held
+        values[name] = value
+    return values

@@ -1,5 +1,6 @@
-"""What one example adds to the total of one model: a whole number from 0 to `steps`, of that
-example alone.
+"""What one example adds to the total of one model.
+
+It is a whole number from 0 to `steps`, and depends on that example alone.
 
 Proof:      docs/proofs/models.md
 """
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
 from privmax.labels import is_missing
+from privmax.learning.rows import copy_all
 from privmax.numbers import Number as Given
 from privmax.numbers import exact, positive
 from privmax.sources.columns import least_float
@@ -41,12 +43,12 @@ class Rule(Protocol):
     step: Fraction
 
     def total(self, y: Any, predictions: Any, who: str) -> int:
-        """What some rows add for the model named `who`."""
+        """Return what some rows add for the model named `who`."""
         ...
 
 
 def make_rule(score: Score, bounds: Bounds, resolution: Given | None) -> Rule:
-    """The rule for these options.
+    """Return the rule for these options.
 
     Raises:
         ParameterError: The options do not make a rule.
@@ -71,7 +73,7 @@ def make_rule(score: Score, bounds: Bounds, resolution: Given | None) -> Rule:
 
 
 def find_score(scoring: object, score: Score, bounds: Bounds = None) -> tuple[Score, str | None]:
-    """The score that a name of scikit-learn stands for, and that name.
+    """Return the score that a name of scikit-learn stands for, and that name.
 
     Args:
         scoring: The name; None: `score` says it.
@@ -110,9 +112,9 @@ def find_score(scoring: object, score: Score, bounds: Bounds = None) -> tuple[Sc
         return "accuracy", "accuracy"
     if scoring in _PER_ROW:
         if bounds is None:
-            told = f"{scoring} needs them, as they say what one example adds"
+            allowed = f"{scoring} needs them, as they say what one example adds"
             remedy = "For example bounds=(-10, 0), from what you know and never from the data."
-            raise ParameterError("bounds", None, told, remedy)
+            raise ParameterError("bounds", None, allowed, remedy)
         return _PER_ROW[scoring], scoring
     reason = next((why for names, why in _NOT_PER_ROW.items() if re.match(names, scoring)), None)
     known = [*_ACCURATE, *_PER_ROW]
@@ -173,8 +175,9 @@ _NOT_PER_ROW = {
 
 
 class Accuracy:
-    """1 where the prediction equals the label, as Python's == says of the two; what is missing
-    equals nothing.
+    """The score 1 where the prediction equals the label, and otherwise 0.
+
+    They are equal if Python's == says so; a missing value equals nothing.
 
     Text where the other is a number is refused, whatever holds them: if a column became text
     because of one value in it, as columns of a CSV file do, all of them would be wrong because of
@@ -203,8 +206,9 @@ class Accuracy:
 
 
 class Clipped:
-    """A number for each row, clipped to public bounds and put on a grid: ⌊(number − low) /
-    resolution⌋.
+    """A number for each row, clipped to public bounds and put on a grid.
+
+    The grid is ⌊(number − low) / resolution⌋.
 
     A float is the decimal that it prints as. Nothing is computed with it: it is compared with the
     least floats of its type that print as low + resolution, low + 2 · resolution, … or more, and
@@ -237,9 +241,12 @@ class Clipped:
     def total(self, y: Any, predictions: Any, who: str) -> int:
         if count_rows(predictions) != count_rows(y):
             raise DataError(f"{who} did not give one prediction for each row.")
-        given = call_quietly(lambda: self._score(y, predictions), f"The score failed on {who}")
-        refuse_masked(given, f"The score on {who}")
-        numbers = call_quietly(lambda: np.asarray(given), f"The score failed on {who}")
+        message = "Labels and predictions cannot be copied"
+        # The score may write into what it is given.
+        own = call_quietly(lambda: (copy_all(y), copy_all(predictions)), message)
+        scores = call_quietly(lambda: self._score(*own), f"The score failed on {who}")
+        refuse_masked(scores, f"The score on {who}")
+        numbers = call_quietly(lambda: np.asarray(scores), f"The score failed on {who}")
         if numbers.shape != (count_rows(y),) or numbers.dtype.kind not in "biuf":
             raise DataError(
                 f"The score did not return one number per row on {who}. A mean over rows does not "
@@ -263,26 +270,28 @@ class Clipped:
         return self._edges[kind]
 
 
-def read_column(given: Any, who: str) -> NDArray[Any]:
-    """Values as an array in which none depends on the others: a list of 1 and "a" does not become
-    one of text.
+def read_column(raw: Any, who: str) -> NDArray[Any]:
+    """Read values as an array in which none depends on the others.
+
+    A list of 1 and "a" does not become one of text.
 
     Examples:
         >>> read_column([1, "a"], "y").tolist()
         [1, 'a']
     """
-    refuse_masked(given, who)
-    told = f"{who} gave what cannot be read as an array"
-    listing = _listing(given)
+    refuse_masked(raw, who)
+    message = f"{who} gave what cannot be read as an array"
+    listing = _listing(raw)
     if listing is not None:
-        return _read_list(call_quietly(lambda: list(listing()), told))
-    values = np.asarray(call_quietly(lambda: np.asarray(given), told))
+        return _read_list(call_quietly(lambda: list(listing()), message))
+    values = np.asarray(call_quietly(lambda: np.asarray(raw), message))
     return _objects(values) if values.dtype.kind == "O" and values.ndim == 1 else values
 
 
-def refuse_masked(given: Any, who: str) -> None:
-    """Refuse a masked array: what is masked has a value all the same, which may happen to be
-    right.
+def refuse_masked(values: Any, who: str) -> None:
+    """Refuse a masked array.
+
+    What is masked has a value all the same, which may happen to be right.
 
     Examples:
         >>> refuse_masked(np.ma.array([1, 2], mask=[True, False]), "A model")
@@ -290,14 +299,14 @@ def refuse_masked(given: Any, who: str) -> None:
         ...
         privmax.errors.DataError: A model gave a masked array. ...
     """
-    if isinstance(given, np.ma.MaskedArray):
+    if isinstance(values, np.ma.MaskedArray):
         raise DataError(
             f"{who} gave a masked array. Fill it (.filled) with a value for missing entries."
         )
 
 
 def count_rows(rows: Any) -> int:
-    """How many rows there are.
+    """Return how many rows there are.
 
     Examples:
         >>> count_rows([1, 2]), count_rows(np.zeros((3, 2)))
@@ -309,8 +318,8 @@ def count_rows(rows: Any) -> int:
     return len(rows) if hasattr(rows, "__len__") and shape is None else -1
 
 
-def call_quietly(call: Callable[[], Any], told: str) -> Any:
-    """What a call returns; its own error is not passed on, since it may quote the data.
+def call_quietly(call: Callable[[], Any], message: str) -> Any:
+    """Return what a call returns; its own error is not passed on, since it may quote the data.
 
     Examples:
         >>> call_quietly(lambda: 1 / 0, "The model failed")
@@ -322,7 +331,7 @@ def call_quietly(call: Callable[[], Any], told: str) -> Any:
         return call()
     except Exception as error:
         failure = DataError(
-            f"{told} ({type(error).__name__}). Its own message may quote data and is not shown: "
+            f"{message} ({type(error).__name__}). Its own message may quote data and is not shown: "
             f"try it on public rows."
         )
     raise failure  # out here, where the other error is no longer attached to it as its context
@@ -361,8 +370,9 @@ _KINDS = {
 
 
 def _comparable(one: NDArray[Any], other: NDArray[Any]) -> bool:
-    """Whether no row has text on one side and a number on the other, or bytes; it depends on each
-    row alone.
+    """Return whether no row has text on one side and a number, or bytes, on the other.
+
+    It depends on each row alone.
     """
     kinds = _kinds(one) | _kinds(other)
     if len(kinds) < 2:
@@ -385,22 +395,24 @@ def _kind(kind: type) -> str:
     return "text" if issubclass(kind, str) else "bytes" if issubclass(kind, bytes) else ""
 
 
-def _listing(given: Any) -> Callable[[], Any] | None:
-    """How to get the Python values of a list, or of a column whose type is not NumPy's: pandas'
-    own, polars, Arrow.
+def _listing(values: Any) -> Callable[[], Any] | None:
+    """Return how to get the Python values of a list or a column; None where NumPy reads it.
+
+    Such columns have a type that is not NumPy's: pandas' own, polars, Arrow.
 
     As arrays such columns are read by what is in them: whole numbers beside a null become floats,
-    for example.
+    for example, and moments whole numbers beside one that counts nanoseconds.
     """
-    if isinstance(given, (list, tuple)):
-        return lambda: given
-    if not hasattr(given, "to_numpy") or isinstance(getattr(given, "dtype", None), np.dtype):
+    if isinstance(values, (list, tuple)):
+        return lambda: values
+    kind = getattr(values, "dtype", None)
+    if not hasattr(values, "to_numpy") or (isinstance(kind, np.dtype) and kind.kind not in "mM"):
         return None
-    if len(getattr(given, "shape", "1")) != 1:
+    if len(getattr(values, "shape", "1")) != 1:
         return None  # a frame
-    names = (name for name in ("to_list", "to_pylist", "tolist") if hasattr(given, name))
-    found: Callable[[], Any] | None = getattr(given, next(names, ""), None)
-    return found
+    names = (name for name in ("to_list", "to_pylist", "tolist") if hasattr(values, name))
+    method: Callable[[], Any] | None = getattr(values, next(names, ""), None)
+    return method
 
 
 def _read_list(values: Sequence[Any]) -> NDArray[Any]:
@@ -418,7 +430,10 @@ def _read_list(values: Sequence[Any]) -> NDArray[Any]:
 
 
 def _fitting_kinds(kind: type) -> str:
-    """The kinds of arrays that hold numbers of this type as they are; none for other types."""
+    """Return the kinds of arrays that hold numbers of this type as they are.
+
+    None for other types.
+    """
     for kinds, types in (
         ("b", (bool, np.bool_)),
         ("iu", (int, np.integer)),
@@ -430,18 +445,28 @@ def _fitting_kinds(kind: type) -> str:
 
 
 def _objects(values: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
-    """Python objects. Numbers of NumPy become Python's: as objects they would round what they are
-    compared with.
+    """Return values as Python objects.
+
+    Numbers of NumPy become Python's: as objects they would round what they are compared with.
+    pandas' missing value, which cannot be compared at all, becomes None.
     """
     plain: Iterable[Any] = values
-    if any(issubclass(kind, np.generic) for kind in set(map(type, values))):
-        plain = (value.item() if isinstance(value, np.generic) else value for value in values)
+    kinds = set(map(type, values))
+    if any(issubclass(kind, np.generic) or kind.__name__ == "NAType" for kind in kinds):
+        plain = map(_plain, values)
     return np.fromiter(plain, object, len(values))
 
 
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    return None if type(value).__name__ == "NAType" else value
+
+
 def _equals(one: NDArray[Any], other: NDArray[Any]) -> int:
-    """In how many places they are equal: by NumPy where that is the same, otherwise by Python's
-    ==.
+    """Count the places in which they are equal.
+
+    NumPy compares where that is the same, otherwise Python's ==.
     """
     kinds = {one.dtype.kind, other.dtype.kind}
     alike = len(kinds) == 1 and kinds <= set("fUTSM")
@@ -451,7 +476,7 @@ def _equals(one: NDArray[Any], other: NDArray[Any]) -> int:
 
 
 def _small(values: NDArray[Any]) -> bool:
-    """Whether whole numbers become floats without rounding."""
+    """Return whether whole numbers become floats without rounding."""
     if values.dtype.kind not in "iu" or not len(values):
         return True
     return int(values.min()) >= -(2**53) and int(values.max()) <= 2**53

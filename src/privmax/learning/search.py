@@ -9,22 +9,20 @@ Proof:      docs/proofs/tuning.md
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import partial
 from hashlib import sha256
-from itertools import islice
+from itertools import islice, starmap
 from typing import Any
 
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 
-from privmax.choice import Choice
 from privmax.encoding import decode
 from privmax.errors import LedgerError, ParameterError, UnsupportedError
-from privmax.learning.candidates import Grid, describe
-from privmax.learning.estimator import FROM_Y
+from privmax.learning.candidates import Grid, check_learner, describe
 from privmax.learning.model_records import read_model
 from privmax.learning.search_runs import (
     MOST_TRIALS,
@@ -32,21 +30,24 @@ from privmax.learning.search_runs import (
     Rows,
     RowSource,
     Winner,
+    build,
     check_parameters,
     make_run,
     read_cost,
     read_neighbors,
+    write_winner,
 )
 from privmax.ledger import Ledger
-from privmax.ledger.events import ROW, Price
-from privmax.ledger.payment import Question, Request
+from privmax.ledger.events import ROW, Charge
+from privmax.ledger.payment import Description
+from privmax.ledger.request import Request
 from privmax.mechanisms.contract import read_relation
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import Number, positive, round_down
+from privmax.payload import Drawn
 from privmax.privacy import ADD_REMOVE, Privacy
-from privmax.release import Release, Terms, answer
+from privmax.release import Release, answer
 from privmax.repetition import random_runs
-from privmax.universe import Universe
 from privmax.warnings import warn_of_fits
 
 STEPS = 1 << 12
@@ -73,7 +74,7 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
     Args:
         estimator: A private learner that is not fitted: PrivateERM, a model of diffprivlib, or any
             that declares its cost. What is asked, in this order: `privacy_cost()`, which gives a
-            `Privacy` or a `Price`; a `mechanism` object; the parameters `epsilon` and `delta`.
+            `Privacy` or a `Charge`; a `mechanism` object; the parameters `epsilon` and `delta`.
         params: Public; for each parameter a list of values, or a distribution of scipy.stats. Or a
             list of such mappings, of which each run draws one.
         epsilon: What the search costs. The epsilon of the learner is then set to what a run may
@@ -81,7 +82,7 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         delta: That of the search. With 0 the learner must have none either.
         runs: How many runs are expected, above 1.
         law: "geometric" (the default), "logarithmic", "poisson", or a number above −1, such as
-            "-1/2"; docs/howto/tuning.md compares them.
+            "-1/2"; `privmax help tuning` compares them.
         train: The chance of a row to be used for training; the others are for scoring. Each row
             has a coin of its own.
         neighbors: "add-remove" (the default) or "replace". The learner must be private under it.
@@ -146,7 +147,7 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         self.coins = coins
 
     def privacy(self) -> Privacy:
-        """What `fit` will cost. No data is needed.
+        """Return what `fit` will cost. No data is needed.
 
         Examples:
             >>> from privmax.learning import PrivateERM, Stumps
@@ -170,31 +171,26 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
                 "Leave n_jobs out.",
             )  # fmt: skip
         template, mechanism, grid = self._plan()
-        terms = SearchTerms(
-            given=mechanism,  # type: ignore[arg-type]  # it draws from rows
-            unit=ROW if self.unit is None else self.unit,
-            template=template,
-            grid=grid,
-            n_jobs=self.n_jobs,
-        )
+        unit = ROW if self.unit is None else self.unit
+        question = ModelSearch(mechanism, template, grid, unit, self.n_jobs)
         for name in ("best_estimator_", "best_params_", "best_score_", "classes_", "release_"):
             self.__dict__.pop(name, None)  # a fit that fails leaves nothing behind
         check_parameters(template, grid, mechanism.fit_cost)
         if self.ledger is None:
-            warn_of_fits(terms.privacy())
+            warn_of_fits(mechanism.privacy())
         with self._status():
             self.release_ = answer(
-                terms,
-                lambda stack: terms.read(X, y),  # type: ignore[arg-type, return-value]  # no profile
+                question,
+                lambda stack: question.open(X, y),
                 self.ledger,
-                question=self._question(template, grid),
+                description=self._describe(template, grid),
                 coins=coins,
             )
         self._take(self.release_.item)
         return self
 
     def predict(self, X: Any) -> Any:
-        """What the best model says of the rows of X."""
+        """Return what the best model says of the rows of X."""
         return self._best().predict(X)
 
     def predict_proba(self, X: Any) -> Any:
@@ -219,7 +215,7 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
             )
         raise UnsupportedError(
             "The best model could not be written into the ledger, so only best_params_ was "
-            "released. A fit to the data would be another release. See docs/howto/tuning.md."
+            "released. A fit to the data would be another release. See privmax help tuning."
         )
 
     def _take(self, winner: Winner | None) -> None:
@@ -237,18 +233,17 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
                 self.classes_ = winner.model.classes_
 
     def _plan(self) -> tuple[Any, RandomRepetition, Grid]:
-        """The learner as it runs, what runs, and the candidates, if all parameters are as they must
-        be.
+        """Return the learner as it runs, what runs, and the candidates.
+
+        Refuses parameters that are not as they must be.
         """
         learner = self._check_learner()
         grid = Grid.of(self.params, learner)
         rule = read_relation("neighbors", ADD_REMOVE if self.neighbors is None else self.neighbors)
-        given = read_neighbors(learner)
-        if given not in (None, rule):
-            raise ParameterError(
-                "neighbors", rule, f"the learner has {given}", "Give both the same."
-            )
-        if given is None and "neighbors" in learner.get_params(deep=False):
+        own = read_neighbors(learner)
+        if own not in (None, rule):
+            raise ParameterError("neighbors", rule, f"the learner has {own}", "Give both the same.")
+        if own is None and "neighbors" in learner.get_params(deep=False):
             learner.set_params(neighbors=rule)
         options: dict[str, Any] = {
             "runs": random_runs(self.law, self.runs),
@@ -276,19 +271,11 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
                 "scikit-learn's interface", "For example PrivateERM(Stumps(low=0, high=100)).",
             )  # fmt: skip
         learner = clone(self.estimator)
-        for name, value in learner.get_params().items():
-            last = name.rpartition("__")[2]
-            if last in _REFUSED and value is not None and (last != "verbose" or value):
-                raise ParameterError(name, "<given>", *_REFUSED[last])
-            if isinstance(value, str) and value == FROM_Y:
-                raise ParameterError(
-                    name, value, "the labels of the training rows are not public: they depend on "
-                    "coins", "Declare all labels.",
-                )  # fmt: skip
+        check_learner(learner)
         return learner
 
     def _set_epsilon(self, learner: Any, cost: Callable[[Any], Privacy]) -> Any:
-        """The learner with the largest epsilon at which the search costs what it may."""
+        """Return the learner with the largest epsilon at which the search costs what it may."""
         total = positive("epsilon", self.epsilon)  # type: ignore[arg-type]  # it is not None
         if "epsilon" not in learner.get_params(deep=False):
             raise ParameterError(
@@ -308,13 +295,13 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
             )  # fmt: skip
         return learner.set_params(epsilon=_parameter(total * low / STEPS))
 
-    def _question(self, template: Any, grid: Grid) -> Question | None:
-        """What a ledger writes down of a search."""
+    def _describe(self, template: Any, grid: Grid) -> Description | None:
+        """Return what a ledger writes down of a search."""
         if self.ledger is None:
             return None
-        told = f"{describe(template)} {grid.describe()}"
+        description = f"{describe(template)} {grid.describe()}"
         request = Request.of(self.ledger).id
-        if request is not None and " at 0x" in told:
+        if request is not None and " at 0x" in description:
             raise ParameterError(
                 "request", request, "the repr of a candidate does not say what it is",
                 "Give it a __repr__, or leave request out.",
@@ -322,9 +309,9 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         options = {
             "learner": type(template).__name__,
             "params": grid.names,
-            "candidates": sha256(told.encode()).hexdigest()[:32],
+            "candidates": sha256(description.encode()).hexdigest()[:32],
         }
-        return Question("PrivateSearch", options)
+        return Description("PrivateSearch", options)
 
     def _status(self) -> AbstractContextManager[object]:
         if not self.verbose:
@@ -334,87 +321,91 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         return Console(stderr=True).status("Searching; how many runs there are is secret …")
 
 
-_REFUSED = {
-    "random_state": (
-        "a fixed seed makes noise predictable, and the same in every run", "Leave it None."
-    ),
-    "coins": ("copies of them are the same in every run", "Leave them out."),
-    "ledger": ("the search is charged for all runs together", "Give ledger= to the search."),
-    "verbose": ("it would show how many runs there are", "Give verbose=True to the search."),
-}  # fmt: skip
-"""What a learner must not have, by parameter: why, and what to do instead."""
+@dataclass(frozen=True)
+class ModelSearch:
+    """Which setting of a learner is the best, with its model. It implements `Releasable`.
 
-_ONE = Universe(1)
-"""One answer is released."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SearchTerms(Terms):
-    """The terms of a search.
-
-    template   the learner, with the epsilon of a run
-    grid       the candidates
-    n_jobs     how many processes run at a time
+    Args:
+        repetition: What runs. It was checked when it was made.
+        template: The learner, with the epsilon of a run.
+        grid: The candidates.
+        unit: What the cost hides.
+        n_jobs: How many processes run at a time.
     """
 
+    repetition: RandomRepetition
     template: Any
     grid: Grid
+    unit: str | None = None
     n_jobs: int | None = None
-    universe: Universe = _ONE
 
-    def __post_init__(self) -> None:
-        """What runs was checked when it was made."""
+    def describe(self) -> str:
+        """Return what runs."""
+        return repr(self.repetition)
 
-    @cached_property
-    def choice(self) -> Choice:
-        why = "a search makes a random number of runs"
-        return Choice(self.repetition, why)  # type: ignore[arg-type]  # it draws from rows
+    def privacy(self) -> Privacy:
+        """Return what the search costs."""
+        return self.repetition.privacy()
 
-    @property
-    def repetition(self) -> RandomRepetition:
-        """What runs."""
-        given: Any = self.given
-        assert isinstance(given, RandomRepetition)
-        return given
-
-    def cost(self) -> Price:
-        """What to charge: also in rho, where that is proved and says more."""
-        rho = self.repetition.to_rho()
-        neighbors = self.repetition.neighbors
-        return Price(self.privacy(), neighbors=neighbors, unit=self.unit, rho=rho)
+    def charge(self) -> Charge:
+        """Return what to charge: also in rho, where that is proved and says more."""
+        run = self.repetition
+        return Charge(self.privacy(), neighbors=run.neighbors, unit=self.unit, rho=run.to_rho())
 
     def check(self) -> None:
         """There is nothing to refuse."""
 
-    def read(self, X: Any, y: Any) -> RowSource:
-        """The rows, if the learner takes them: where it can say so, that is met before the charge,
-        and does not become a failure of every run, which would tell of one row.
+    def open(self, X: Any, y: Any) -> RowSource:
+        """Return the rows, if the learner takes them.
+
+        Where it can say so, a refusal comes before the charge, and does not become a failure of
+        every run, which would reveal one row.
         """
         source = RowSource(X, y)
         if hasattr(self.template, "check_rows"):
             for _, params in islice(self.grid.trials(), MOST_TRIALS):
-                clone(self.template).set_params(**params).check_rows(X, y)
+                build(self.template, params).check_rows(X, y)
         return source
 
-    def look(self, source: RowSource) -> None:
+    def preflight(self, source: RowSource) -> None:
         """The rows are here: nothing more is to be met."""
 
-    def draw(self, source: RowSource, coins: Coins) -> Release:
-        def make(number: int, training: Rows, holdout: Rows) -> Iterator[tuple[int, Any]]:
+    def draw(self, source: RowSource, coins: Coins) -> Drawn:
+        """Return the best of a random number of runs."""
+
+        def make(number: int, take: Callable[[], Rows], holdout: Rows) -> Iterator[tuple[int, Any]]:
             places = [self.grid.draw(coins) for _ in range(number)]
+            # Training rows are taken when a run begins, so that few copies are there at a time.
             jobs = (
-                (self.template, self.grid.params(place), place, training, holdout)
-                for place in places
+                (self.template, self.grid.params(place), place, take(), holdout) for place in places
             )
             return self._make(jobs, coins)
 
         best = self.repetition.draw(source, make, coins)
-        found = None if best is None else best[1]
-        return replace(self.release(), items=() if found is None else (found,))
+        winner = None if best is None else best[1]
+        return Drawn(() if winner is None else (winner,))
+
+    def draw_nothing(self) -> Drawn:
+        """No run."""
+        return Drawn()
+
+    def write(self, payload: Drawn, source: RowSource) -> dict[str, Any]:
+        """Write what was drawn for a ledger."""
+        return payload.to_json(write_winner)
+
+    def read(self, written: Mapping[str, Any]) -> Drawn:
+        """Return what a ledger recorded."""
+        return Drawn.from_json(written, self.read_winner)
+
+    def release(self, payload: Drawn) -> Release:
+        """Return the release of the best run."""
+        run, why = self.repetition, "a search makes a random number of runs"
+        return Release(payload, self.privacy(), run, why, unit=self.unit)
 
     def _make(self, jobs: Iterable[tuple[Any, ...]], coins: Coins) -> Iterator[tuple[int, Any]]:
         if self.n_jobs in (None, 1):
-            return (make_run(self.repetition, *job, coins=coins) for job in jobs)
+            # `starmap` keeps no job: rows are gone before those of the next are taken.
+            return starmap(partial(make_run, self.repetition, coins=coins), jobs)
         from joblib import Parallel, delayed
 
         # Processes of "loky" share no state, so no two have the same random numbers. Large arrays
@@ -426,12 +417,13 @@ class SearchTerms(Terms):
         )
         return made
 
-    def decode(self, written: Any) -> Winner:
-        number, found = written["place"]
-        place = number, {name: decode(at) for name, at in found.items()}
+    def read_winner(self, written: Any) -> Winner:
+        """Read a winner that a ledger keeps. Its setting is found again among the candidates."""
+        number, settings = written["place"]
+        place = number, {name: decode(at) for name, at in settings.items()}
         params, model = self.grid.params(place), None
         if written["model"] is not None:
-            template = clone(self.template).set_params(**params)
+            template = build(self.template, params)
             try:
                 model = read_model(template, written["model"])
             except Exception as error:
@@ -443,5 +435,5 @@ class SearchTerms(Terms):
 
 
 def _parameter(value: Fraction) -> float:
-    """An epsilon as learners take it, in six digits, rounded down."""
+    """Return an epsilon as learners take it, in six digits, rounded down."""
     return float(round_down(value))

@@ -18,18 +18,20 @@ from sklearn.base import clone
 
 from privmax.encoding import encode
 from privmax.errors import DataError, ParameterError, PrivacyWarning
-from privmax.learning.candidates import Grid, Place
+from privmax.learning.candidates import Grid, Place, check_learner
 from privmax.learning.model_records import write_model
+from privmax.learning.rows import copy_rows
 from privmax.learning.scoring import Accuracy, count_rows, read_column
 from privmax.mechanisms.contract import Relation, read_relation
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.noise.samplers import discrete_gaussian, discrete_laplace
 from privmax.numbers import open_probability, positive, probability, whole
 from privmax.parameters import Exact, OptionalWhole, Parameter, Parameters, optional, parameter
-from privmax.privacy import ADD_REMOVE, Privacy, swing
+from privmax.privacy import ADD_REMOVE, Privacy, drift
 from privmax.repetition import RunCost, RunLaw, best_of, concentrated_cost, repetition_cost
-from privmax.sources.base import PlainSource
-from privmax.warnings import afresh
+from privmax.sources.containers.pandas import refuse_rounded
+from privmax.sources.table import take_rows
+from privmax.warnings import reset_once
 
 MOST_TRIALS = 100
 """Values that are tried on invented rows before a search."""
@@ -80,7 +82,7 @@ class RandomRepetition(Parameters):
         return self.rho is not None and (self.delta > 0 or not self.fit_cost.pure)
 
     def privacy(self) -> Privacy:
-        """The larger of what the two cost: a row is used by one of them."""
+        """Return the larger of what the two cost: a row is used by one of them."""
         costs = [
             repetition_cost(run, self.runs, self.delta, self.max_runs)
             for run in (self.fit_cost, self.score_cost)
@@ -88,15 +90,15 @@ class RandomRepetition(Parameters):
         return max(costs, key=lambda cost: cost.epsilon)
 
     def to_rho(self) -> Fraction | None:
-        """A rho that covers the answer, where it says more than (epsilon, delta)."""
+        """Return a rho that covers the answer, where it says more than (epsilon, delta)."""
         if self.max_runs is not None:
             return None
         rho = concentrated_cost(self.score_cost, self.runs)
         return rho if rho is not None and rho < self.privacy().epsilon ** 2 / 2 else None
 
     def noise(self, coins: Coins) -> int:
-        """Noise on a score that one row moves by at most `swing`."""
-        moved = swing(self.neighbors)
+        """Noise on a score that one row moves by at most `drift`."""
+        moved = drift(self.neighbors)
         if self._is_gaussian:
             assert self.rho is not None
             return discrete_gaussian(Fraction(moved**2) / (2 * self.rho), coins)
@@ -104,16 +106,19 @@ class RandomRepetition(Parameters):
         return discrete_laplace(moved / self.epsilon, coins)
 
     def draw(self, source: RowSource, make: Runner, coins: Coins) -> Any:
-        """The best run, as score and outcome; None: there was none."""
+        """Return the best run, as score and outcome; None: there was none."""
         rows = split_rows(source.rows, self.train, coins)
-        training, holdout = source.take(rows), source.take(~rows)
+        holdout = source.take(~rows)
         return best_of(
-            self.runs, lambda number: make(number, training, holdout), coins, self.max_runs
+            self.runs,
+            lambda number: make(number, lambda: source.take(rows), holdout),
+            coins,
+            self.max_runs,
         )
 
 
 def read_cost(learner: Any) -> RunCost:
-    """What a learner declares that a fit costs.
+    """Return what a learner declares that a fit costs.
 
     Raises:
         ParameterError: It declares nothing.
@@ -127,9 +132,9 @@ def read_cost(learner: Any) -> RunCost:
         cost = learner.privacy_cost()
         privacy = getattr(cost, "privacy", cost)
         rho = getattr(cost, "rho", None)
-        if getattr(cost, "ranged", False) and not privacy.delta:
-            ranged = privacy.epsilon**2 / 8
-            rho = ranged if rho is None else min(rho, ranged)
+        if getattr(cost, "bounded_range", False) and not privacy.delta:
+            bounded_range = privacy.epsilon**2 / 8
+            rho = bounded_range if rho is None else min(rho, bounded_range)
         return RunCost(privacy.epsilon, privacy.delta, rho)
     mechanism = _mechanism(learner)
     if mechanism is not None:
@@ -146,7 +151,7 @@ def read_cost(learner: Any) -> RunCost:
 
 
 def read_neighbors(learner: Any) -> str | None:
-    """The relation that the declared cost of a learner is stated for; None: it does not say.
+    """Return the relation that the declared cost of a learner is stated for; None: it does not say.
 
     Examples:
         >>> from privmax.learning import PrivateERM
@@ -154,15 +159,15 @@ def read_neighbors(learner: Any) -> str | None:
         'replace'
     """
     named = [getattr(one, "neighbors", None) for one in (_mechanism(learner), learner)]
-    found = next((one for one in named if one is not None), None)
+    relation = next((one for one in named if one is not None), None)
     takes = hasattr(learner, "get_params") and "neighbors" in learner.get_params(deep=False)
-    if found is None and not takes and hasattr(learner, "privacy_cost"):
-        found = getattr(learner.privacy_cost(), "neighbors", None)
-    return found
+    if relation is None and not takes and hasattr(learner, "privacy_cost"):
+        relation = getattr(learner.privacy_cost(), "neighbors", None)
+    return relation
 
 
 def _mechanism(learner: Any) -> Any:
-    """The mechanism object of a learner; None: it has none, or only the name of one."""
+    """Return the mechanism object of a learner; None: it has none, or only the name of one."""
     mechanism = getattr(learner, "mechanism", None)
     return mechanism if hasattr(mechanism, "privacy") else None
 
@@ -186,14 +191,12 @@ class Winner:
 Rows = tuple[Any, Any]
 """X and y of some rows."""
 
-Runner = Callable[[int, Rows, Rows], Iterable[tuple[int, "Winner | None"]]]
-"""Makes so many runs on training and hold-out rows."""
+Runner = Callable[[int, Callable[[], Rows], Rows], Iterable[tuple[int, "Winner | None"]]]
+"""Makes so many runs. Each takes training rows of its own; hold-out rows are copied to predict."""
 
 
-class RowSource(PlainSource):
+class RowSource:
     """Rows for a search. They are private."""
-
-    step = Fraction(1)
 
     def __init__(self, X: Any, y: Any) -> None:
         self.rows = count_rows(X)
@@ -203,50 +206,54 @@ class RowSource(PlainSource):
             raise DataError("X and y have different numbers of rows.")
         if len(getattr(y, "shape", (0,))) != 1:
             raise DataError("y must be one column of labels, such as y.ravel() or y['label'].")
-        self._X, self._y = X, y
+        self._X, self._y = X, refuse_rounded(y)
         try:
             self.take(np.zeros(self.rows, bool))
         except Exception as error:
-            told = type(error).__name__
+            reason = type(error).__name__
         else:
             return
         raise DataError(
-            f"X and y cannot be taken row by row ({told}). Give arrays, frames, lists or CSR."
+            f"X and y cannot be taken row by row ({reason}). Give arrays, frames, lists or CSR."
         )
 
     def __repr__(self) -> str:
         return "RowSource(<private>)"
 
     def take(self, mask: NDArray[np.bool_]) -> Rows:
-        """The rows of a mask."""
+        """Return the rows of a mask, as copies: writing into them changes nothing else."""
         index = np.flatnonzero(mask)
-        return take_rows(self._X, index), take_rows(self._y, index)
+        return copy_rows(self._X, index), copy_rows(self._y, index)
 
-    def encode(self, item: Winner) -> Any:
-        """The setting by its number, and the model as JSON; None where it has no such form."""
-        number, found = item.place
-        try:
-            model = write_model(item.model)
-        except Exception:  # whatever it is: what was drawn must not get lost
-            model = None
-        place = [number, {name: encode(at) for name, at in found.items()}]
-        return {"place": place, "score": item.score, "model": model}
+
+def write_winner(item: Winner) -> dict[str, Any]:
+    """Write the setting by its number, and the model as JSON; None where it has no such form."""
+    number, settings = item.place
+    try:
+        model = write_model(item.model)
+    except Exception:  # whatever it is: what was drawn must not get lost
+        model = None
+    place = [number, {name: encode(at) for name, at in settings.items()}]
+    return {"place": place, "score": item.score, "model": model}
 
 
 def check_parameters(template: Any, grid: Grid, cost: RunCost) -> None:
-    """Meet what learners refuse before anything is charged: those of privmax look at their
-    parameters first, and then find two invented rows. Other failures mean nothing. What a learner
-    says there of its own privacy is passed on: in a search nobody would hear it.
+    """Meet what learners refuse before anything is charged.
+
+    Those of privmax look at their parameters first, and then find two invented rows. Other failures
+    mean nothing. What a learner says there of its own privacy is passed on: in a search it would
+    not be heard.
 
     Raises:
         ParameterError: A parameter of the learner is not allowed, or a run has another cost.
     """
     heard: dict[str, None] = {}
     for name, params in islice(grid.trials(), MOST_TRIALS):
-        with warnings.catch_warnings(record=True) as caught, afresh():
+        with warnings.catch_warnings(record=True) as caught, reset_once():
             warnings.simplefilter("always")
             try:
-                model = clone(template).set_params(**params)
+                model = build(template, params)
+                check_learner(model)
                 declared = read_cost(model)
                 if declared == cost:
                     model.fit(np.zeros((2, 1)), np.zeros(2, int))
@@ -264,8 +271,31 @@ def check_parameters(template: Any, grid: Grid, cost: RunCost) -> None:
         warnings.warn(f"{type(template).__name__} says: {message}", PrivacyWarning, stacklevel=3)
 
 
+def build(template: Any, params: Mapping[str, Any]) -> Any:
+    """Build a learner with copies of the parameters of a candidate.
+
+    What a fit does to them does not reach another run.
+
+    Raises:
+        ParameterError: A value cannot be copied.
+
+    Examples:
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> build(LogisticRegression(), {"C": 2})
+        LogisticRegression(C=2)
+    """
+    own = {}
+    for name, value in params.items():
+        try:
+            own[name] = clone(value, safe=False)
+        except TypeError:  # a generator, a lock, an open file
+            allowed = f"a value of {name} cannot be copied, and each run needs its own"
+            raise ParameterError("params", type(value).__name__, allowed) from None
+    return clone(template).set_params(**own)
+
+
 def _is_of_privacy(kind: type[Warning]) -> bool:
-    """Whether a warning of another library is about privacy, by its name."""
+    """Return whether a warning of another library is about privacy, by its name."""
     return "privacy" in kind.__name__.lower() and not issubclass(kind, PrivacyWarning)
 
 
@@ -287,9 +317,10 @@ def make_run(
     noise = repetition.noise(SYSTEM if coins is None else coins)
     try:
         # Learners count their fits for a warning: it would tell how many runs there were.
-        with warnings.catch_warnings(), afresh():
+        with warnings.catch_warnings(), reset_once():
             warnings.simplefilter("ignore")
-            model = clone(template).set_params(**params)
+            model = build(template, params)
+            check_learner(model)  # a value may come from a distribution
             if read_cost(model) != repetition.fit_cost:
                 return FAILED, None
             model.fit(*training)
@@ -304,8 +335,10 @@ def make_run(
 
 
 def count_right(model: Any, X: Any, y: Any) -> int:
-    """How many rows a model gets right. A row that it fails on is wrong, and changes nothing about
-    the others.
+    """Count the rows that a model gets right.
+
+    A row that it fails on is wrong, and changes nothing about the others: the model is given
+    copies, as it may have written into rows before it failed.
 
     Examples:
         >>> from sklearn.dummy import DummyClassifier
@@ -316,7 +349,8 @@ def count_right(model: Any, X: Any, y: Any) -> int:
     if not rows:
         return 0
     try:
-        return Accuracy().total(read_column(y, "y"), model.predict(X), "A model")
+        said = model.predict(copy_rows(X, np.arange(rows)))
+        return Accuracy().total(read_column(y, "y"), said, "A model")
     except Exception:
         if rows == 1:
             return 0
@@ -334,21 +368,3 @@ def split_rows(rows: int, train: Fraction, coins: Coins) -> NDArray[np.bool_]:
     share = min(255, max(1, round(train * 256)))
     drawn = np.frombuffer(coins.bytes(rows), np.uint8)
     return drawn < share
-
-
-def take_rows(rows: Any, index: NDArray[np.intp]) -> Any:
-    """Some rows, as what they are part of.
-
-    Examples:
-        >>> take_rows([1, 2, 3], np.array([0, 2]))
-        [1, 3]
-    """
-    if hasattr(rows, "iloc"):
-        return rows.iloc[index]
-    if callable(getattr(rows, "take", None)) and not isinstance(rows, np.ndarray):
-        return rows.take(index)  # Arrow
-    if hasattr(rows, "to_numpy") and hasattr(rows, "shape"):
-        return rows[index.tolist()]  # polars
-    if isinstance(rows, (list, tuple)):
-        return [rows[place] for place in index.tolist()]
-    return rows[index]

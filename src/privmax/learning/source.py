@@ -1,5 +1,6 @@
-"""Hypotheses as candidates: the number of examples they get right is their score, and whoever is
-drawn has a name.
+"""Hypotheses as candidates: their score is the number of examples they get right.
+
+It also maps outcomes to hypotheses.
 
 Proof:      docs/proofs/learning.md
 """
@@ -64,17 +65,17 @@ class HypothesisSource(PlainSource):
         return max((self._scored.maximum() or 0) - self._floor, 0)
 
     def histogram(self, above: int) -> Sequence[Level]:
-        found = [
+        levels = [
             (score - self._floor, number)
             for score, number in self._scored.histogram(max(above, 0) + self._floor)
         ]
         if above < 0:
-            rest = self.listed() - sum(number for _, number in found)
-            found += [(0, rest)] if rest else []
-        return found
+            rest = self.listed() - sum(number for _, number in levels)
+            levels += [(0, rest)] if rest else []
+        return levels
 
     def names(self, outcomes: Sequence[Outcome]) -> list[Hypothesis | None]:
-        """The hypothesis each outcome stands for; None for no answer."""
+        """Return the hypothesis each outcome stands for; None for no answer."""
         return [self._name(outcome) for outcome in outcomes]
 
     def _name(self, outcome: Outcome) -> Hypothesis | None:
@@ -89,5 +90,5 @@ class HypothesisSource(PlainSource):
         return hypothesis
 
     def encode(self, hypothesis: Hypothesis) -> int:
-        """What a ledger writes down of a hypothesis that was drawn: its number."""
+        """Return what a ledger writes down of a hypothesis that was drawn: its number."""
         return self._numbers[id(hypothesis)]

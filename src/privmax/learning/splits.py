@@ -1,5 +1,6 @@
-"""Tests on the columns of a schema: a number against a bound of its cells, a name against a listed
-one.
+"""Tests on the columns of a schema.
+
+An ordered column is tested against a bound of its cells, a name against a listed one.
 
 Proof:      docs/proofs/learning.md
 """
@@ -13,24 +14,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privmax.display import in_words
+from privmax.display import format_label
 from privmax.errors import DataError
-from privmax.learning.cells import Category, Number, number_in_words
+from privmax.learning.kinds import Column
+from privmax.learning.kinds.contract import UNLISTED
+from privmax.learning.kinds.values import number_in_words
 from privmax.learning.schema import Schema
 
 Ints = NDArray[np.int64]
 
-MISSING, UNLISTED = "missing", "not listed"
-"""States of a value that a rule in JSON can ask for."""
-
 
 @dataclass(frozen=True)
 class Split:
-    """One test: whether a number is in this cell or a higher one, or a name in this very cell.
+    """One test: whether a value is in this cell or, where cells are ordered, in a higher one.
 
-    Missing numbers are in the lowest cell, so they pass no comparison.
+    Missing values of ordered columns are in the lowest cell, so they pass no comparison.
 
     Examples:
+        >>> from privmax.learning import Category, Number
         >>> split = Split(Number(thresholds=[18, 65]).with_name("age"), 1)
         >>> split.rule(), split.rule(below=True)
         ('age >= 18', 'age < 18')
@@ -40,59 +41,36 @@ class Split:
         'work is not Private'
     """
 
-    column: Number | Category
+    column: Column
     cell: int
 
     def passes(self, cells: NDArray[Any]) -> NDArray[np.bool_]:
-        """Which cells pass it."""
+        """Return which cells pass it."""
         passed = cells >= self.cell if self.column.ordered else cells == self.cell
         return np.asarray(passed, np.bool_)
 
-    @property
-    def threshold(self) -> float | None:
-        """What numbers are compared with; None: it does not compare."""
-        if not isinstance(self.column, Number):
-            return None
-        place = self.cell - 1 - (self.column.missing is not None)
-        return None if place < 0 else float(self.column.cuts[place])
-
     def rule(self, *, below: bool = False) -> str:
-        """The test in words, or with `below` its opposite."""
-        name = in_words(self.column.name)
-        test = self.to_dict(below=below)
-        if "threshold" in test:
-            number = number_in_words(test["threshold"])
-            more = " or is missing" if test.get("missing") else ""
-            return f"{name} {'<' if below else '>='} {number}{more}"
-        return name_test(name, test)
+        """Return the test in words, or with `below` its opposite."""
+        return describe_test(self.to_dict(below=below))
 
     def to_dict(self, *, below: bool = False) -> dict[str, Any]:
-        """The test, or with `below` its opposite, as rules in JSON have it."""
-        column, cell = self.column, self.cell
-        test: dict[str, Any] = {"feature": column.name}
-        if isinstance(column, Number):
-            if self.threshold is not None:
-                missing = {} if column.missing is None else {"missing": below}
-                return test | {"threshold": self.threshold, "below": below} | missing
-            return test | {"state": MISSING, "not": not below}  # it is passed by all others
-        if cell == column.missing_cell:
-            return test | {"state": MISSING, "not": below}
-        if cell == column.other:
-            return test | {"state": UNLISTED, "not": below}
-        return test | {"equals": column.values[cell - (column.missing is not None)], "not": below}
+        """Return the test, or with `below` its opposite, as rules in JSON have it."""
+        return {"feature": self.column.name, **self.column.test(self.cell, below=below)}
 
 
 class Splits:
-    """All tests of a column, numbered from 0: of a number as many as it has bounds between cells,
-    of a name one for each cell.
+    """All tests of a column, numbered from 0.
+
+    An ordered column has as many as it has bounds between cells, a name has one for each cell.
 
     Examples:
+        >>> from privmax.learning import Category
         >>> splits = Splits(Category(["a", "b"]))
         >>> len(splits), splits[2].rule()
         (3, 'value is not listed')
     """
 
-    def __init__(self, column: Number | Category) -> None:
+    def __init__(self, column: Column) -> None:
         self.column = column
 
     def __len__(self) -> int:
@@ -103,13 +81,13 @@ class Splits:
         return Split(self.column, place + self.column.ordered)
 
     def passes(self, cells: NDArray[Any]) -> NDArray[np.bool_]:
-        """[test, row]: whether the row passes the test."""
+        """Return [test, row]: whether the row passes the test."""
         tests = (np.arange(len(self)) + self.column.ordered)[:, None]
         passed = cells >= tests if self.column.ordered else cells == tests
         return np.asarray(passed, np.bool_)
 
     def failures(self, counts: Ints) -> Ints:
-        """[label, test]: the rows that do not pass, from the rows of each [cell, label]."""
+        """Return [label, test]: the rows that do not pass, from the rows of each [cell, label]."""
         if self.column.ordered:
             return np.cumsum(counts, axis=0)[:-1].T
         failed: Ints = (counts.sum(axis=0) - counts[: len(self)]).T
@@ -117,57 +95,59 @@ class Splits:
 
 
 def splits_of(schema: Schema) -> list[Splits]:
-    """The tests of every column.
+    """Return the tests of every column.
 
     Examples:
+        >>> from privmax.learning import Number
         >>> [len(splits) for splits in splits_of(Schema(age=Number(0, 9, cells=3)))]
         [2]
     """
     return [Splits(column) for column in schema.columns]
 
 
-def name_test(name: str, test: Mapping[str, Any]) -> str:
-    """A test for a name or a state, as rules in JSON have it.
+def describe_test(test: Mapping[str, Any]) -> str:
+    """Return a test in words, as rules in JSON have it.
 
     Examples:
-        >>> name_test("work", {"state": "missing", "not": False})
+        >>> describe_test({"feature": "work", "state": "missing", "not": False})
         'work is missing'
+        >>> describe_test({"feature": "joined", "threshold": "2024-03-01", "below": True})
+        'joined < 2024-03-01'
     """
+    name = format_label(test["feature"])
+    if "threshold" in test:
+        threshold, below = test["threshold"], test["below"]
+        if threshold is None:
+            return f"{name} is {0 if below else 1}"
+        shown = threshold if isinstance(threshold, str) else number_in_words(threshold)
+        more = " or is missing" if test.get("missing") else ""
+        return f"{name} {'<' if below else '>='} {shown}{more}"
     negated = test["not"]
     if "equals" in test:
-        return f"{name} {'is not' if negated else '='} {in_words(test['equals'])}"
+        return f"{name} {'is not' if negated else '='} {format_label(test['equals'])}"
     if test["state"] == UNLISTED:
         return f"{name} is {'listed' if negated else 'not listed'}"
     return f"{name} is {'not ' if negated else ''}missing"
 
 
 def find_split(schema: Schema, test: Mapping[str, Any]) -> tuple[Split, bool]:
-    """The test of a schema that a test in JSON means, and whether its opposite is meant.
+    """Return the test of a schema that a test in JSON means, and whether its opposite is meant.
 
     Raises:
         DataError: The schema has no such test.
 
     Examples:
+        >>> from privmax.learning import Number
         >>> schema = Schema(age=Number(0, 9, cells=3))
         >>> find_split(schema, {"feature": "age", "threshold": 3.0, "below": True})[1]
         True
     """
     if test["feature"] in schema.names:
-        splits = Splits(schema.columns[schema.names.index(test["feature"])])
-        place = _place_of(splits.column, test)
-        if place is not None and 0 <= place < len(splits):
+        column = schema.columns[schema.names.index(test["feature"])]
+        cell = column.find_test(test)
+        if cell is not None and 0 <= cell - column.ordered < len(Splits(column)):
+            split = Split(column, cell)
             for below in (False, True):
-                if splits[place].to_dict(below=below) == test:
-                    return splits[place], below
+                if split.to_dict(below=below) == test:
+                    return split, below
     raise DataError("A test of the rule is not one of its schema.")
-
-
-def _place_of(column: Number | Category, test: Mapping[str, Any]) -> int | None:
-    """The only test of a column that can be meant; None: there is none."""
-    if isinstance(column, Number):
-        if "threshold" not in test:
-            return 0  # whether it is missing
-        return int(np.searchsorted(column.cuts, test["threshold"])) + (column.missing is not None)
-    if "equals" in test:
-        return column.known.get(str(test["equals"]))
-    return column.missing_cell if test["state"] == MISSING else column.other

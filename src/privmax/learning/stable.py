@@ -20,7 +20,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from copy import deepcopy
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from inspect import signature
@@ -32,8 +31,10 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.linear_model import lars_path
 from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # it ships no types
 
-from privmax.choice import Choice
+from privmax.best_items import BestItems
+from privmax.choice import Choice, auto
 from privmax.errors import DataError, ParameterError
 from privmax.itemsets.numbering import Numbering, nth_outside
 from privmax.learning.estimator import (
@@ -49,7 +50,8 @@ from privmax.learning.pipelines import warn_of_pipeline
 from privmax.learning.scoring import read_column
 from privmax.ledger import Ledger
 from privmax.ledger.events import ROW
-from privmax.ledger.payment import Question, Request
+from privmax.ledger.payment import Description
+from privmax.ledger.request import Request, is_strict
 from privmax.mechanisms.contract import Mechanism, Outcome
 from privmax.mechanisms.gap_test import GapTest
 from privmax.mechanisms.registry import MECHANISMS
@@ -57,9 +59,9 @@ from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import Number, positive, probability, whole
 from privmax.privacy import ADD_REMOVE, REPLACE, relation
 from privmax.profile import LARGEST_UNIVERSE, Profile
-from privmax.release import Release, Terms, answer
-from privmax.rounds import SignedTerms
+from privmax.release import Release, answer
 from privmax.sources.base import PlainSource, Source
+from privmax.sources.containers.pandas import is_column, refuse_rounded
 from privmax.universe import OPEN_UNIVERSE, Universe
 from privmax.warnings import warn_of_fits
 
@@ -93,13 +95,13 @@ class PrivateSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sc
         warn_of_pipeline(self)
         self.__dict__.pop("support_", None)  # a fit that fails leaves no mask of another shape
         self._check()
-        if self.ledger is not None and Request.of(self.ledger).ledger.strict:
+        if is_strict(self.ledger):
             features = _width(X)
 
             def read() -> tuple[NDArray[np.float64], NDArray[Any]]:
                 return self._validate(X, y, features)
         else:
-            self._terms(1)  # wrong parameters are told before X is looked at
+            self._question(1)  # wrong parameters are told before X is looked at
             rows = self._validate(X, y)
             features = rows[0].shape[1]
 
@@ -107,15 +109,15 @@ class PrivateSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sc
                 return rows
 
         self._check_width(features)
-        terms = self._terms(features)
+        question = self._question(features)
         if self.ledger is None:
-            warn_of_fits(terms.privacy(), type(self).__name__)
+            warn_of_fits(question.privacy(), type(self).__name__)
         coins = SYSTEM if self.coins is None else deepcopy(self.coins)
         release = answer(
-            terms,
-            lambda stack: self._source(*read(), terms, coins),
+            question,
+            lambda stack: self._source(*read(), question, coins),
             self.ledger,
-            question=Question(type(self).__name__, self._options(features)),
+            description=Description(type(self).__name__, self._options(features)),
             coins=coins,
         )
         self.n_features_in_ = features  # what was wrong with X, if anything was, is not told
@@ -125,8 +127,13 @@ class PrivateSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self._warn(release)
         return self
 
-    def _check(self) -> None:  # most have nothing to check beside the terms
-        """Refuse parameters that `_terms` does not look at."""
+    def transform(self, X: Any) -> Any:
+        """Return X with the columns that are kept."""
+        keep = super().transform
+        return _quietly(lambda: keep(X), _mixed_columns(X), schema=False)
+
+    def _check(self) -> None:  # most have nothing to check beside the question
+        """Refuse parameters that `_question` does not look at."""
 
     def _check_width(self, features: int) -> None:  # likewise
         """Refuse parameters that do not fit so many columns."""
@@ -135,32 +142,34 @@ class PrivateSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sc
         """Warn of a release without columns, when everything is in its place."""
 
     @abstractmethod
-    def _terms(self, features: int) -> Terms:
-        """What runs at what cost, for so many columns."""
+    def _question(self, features: int) -> BestItems:
+        """Return what runs at what cost, for so many columns."""
 
     @abstractmethod
     def _source(
-        self, X: NDArray[np.float64], y: NDArray[Any], terms: Terms, coins: Coins
+        self, X: NDArray[np.float64], y: NDArray[Any], question: BestItems, coins: Coins
     ) -> Source:
-        """The candidates and their scores."""
+        """Return the candidates and their scores."""
 
     @abstractmethod
     def _options(self, features: int) -> dict[str, object]:
-        """What a ledger writes down of a fit."""
+        """Return what a ledger writes down of a fit."""
 
     @abstractmethod
     def _mask(self, release: Release, features: int) -> NDArray[np.bool_]:
-        """Which columns are kept."""
+        """Return which columns are kept."""
 
     def _validate(
         self, X: Any, y: Any, features: int | None = None
     ) -> tuple[NDArray[np.float64], NDArray[Any]]:
-        _check_types(X)
-        if isinstance(y, (list, tuple)):
-            y = read_column(y, "y").astype(object)  # no label decides of what type others are
+        _check_types(X, schema=False)
+        if isinstance(y, (list, tuple)) or is_column(y):
+            # no label decides of what type others are
+            y = read_column(refuse_rounded(y), "y").astype(object)
         X, y = _quietly(
             lambda: validate_data(self, X, y, dtype=np.float64, ensure_min_samples=1),
             _mixed_columns(X),
+            schema=False,
         )
         if features is not None and X.shape[1] != features:
             raise DataError("X does not have as many columns as its shape says.")
@@ -170,7 +179,7 @@ class PrivateSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sc
         return True
 
     def _rows(self) -> str:
-        """The relation of rows that the cost is stated for."""
+        """Return the relation of rows that the cost is stated for."""
         return ADD_REMOVE if self.neighbors is None else relation(self.neighbors)
 
     def _unit(self) -> str:
@@ -188,17 +197,19 @@ class PrivateSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
 
 class StableSelector(PrivateSelector):
-    """Keep the columns that a selector finds in most blocks of the rows, under differential
-    privacy.
+    """Keep the columns that a selector finds in most blocks of rows, with privacy.
 
     ONE ROW IS ONE INDIVIDUAL. Every `fit` pays again. Rows are dealt to blocks at random; the
     selector sees one block at a time, and each block has one vote. The set with most votes is
     released if it leads clearly. If not, nothing is, and what `fallback` says is kept: it costs the
     same.
 
-    The selector must be deterministic, given its block. States of random numbers are set for every
-    block, so that no block can tell another anything. A block in which it fails, or finds fewer
-    than `size` columns, votes for no columns. If that wins, `fallback` counts, too.
+    THE SELECTOR MUST GIVE THE SAME COLUMNS FOR THE SAME BLOCK, to the last bit, whatever ran before
+    it or runs beside it: otherwise a row could move the votes of blocks it is not in. So random
+    numbers begin alike in every block, and numerical libraries use one thread (`n_jobs` is 1). What
+    a selector keeps elsewhere, such as in a file or on a graphics card, is up to you. A block in
+    which it fails, or finds fewer than `size` columns, votes for no columns. If that wins,
+    `fallback` counts, too.
 
     `fit` sets `support_`, the mask; `release_`, with its cost, mechanism and why, whose item holds
     the numbers of the columns, or is None, or empty; `blocks_`, how many blocks voted. All of it
@@ -277,7 +288,7 @@ class StableSelector(PrivateSelector):
                 "Use named functions and objects with a __repr__, or leave request out.",
             )  # fmt: skip
 
-    def _terms(self, features: int) -> StableTerms:
+    def _question(self, features: int) -> BestItems:
         if self.fallback not in (ALL, NONE, ANY):
             raise ParameterError(
                 "fallback", self.fallback, f'it must be "{ALL}", "{NONE}" or "{ANY}"'
@@ -295,8 +306,8 @@ class StableSelector(PrivateSelector):
             raise ParameterError.required(
                 "size", "the lasso goes on until so many columns are in", "For example 5."
             )
-        given = self.mechanism is not None and not isinstance(self.mechanism, str)
-        if given and getattr(self.mechanism, "neighbors", REPLACE) != REPLACE:
+        is_made = self.mechanism is not None and not isinstance(self.mechanism, str)
+        if is_made and getattr(self.mechanism, "neighbors", REPLACE) != REPLACE:
             raise ParameterError(
                 "mechanism", self.mechanism, "one row moves a vote from one set to another",
                 'Make it with neighbors="replace".',
@@ -313,48 +324,49 @@ class StableSelector(PrivateSelector):
                 "fallback", ANY, f"there are more than 2^1000 sets of {features} columns",
                 f'Use "{ALL}" or "{NONE}", or a smaller size.',
             )  # fmt: skip
-        if not given and not self.delta and number is None:
+        if not is_made and not self.delta and number is None:
             raise ParameterError(
                 "delta", self.delta, "a test of stability needs a delta above 0",
                 'Give a small one such as 1e-6, or fallback="any".',
             )  # fmt: skip
-        terms = StableTerms(
+        question = BestItems(
             epsilon=self.epsilon,
-            delta=None if given and not self.delta else self.delta,
+            delta=None if is_made and not self.delta else self.delta,
             given=self.mechanism,
-            neighbors=None if given else REPLACE,
+            neighbors=None if is_made else REPLACE,
             growth=1 if self._takes_growth() else None,
             universe=OPEN_UNIVERSE if number is None else Universe(number),
             unit=self._unit(),
             rows=self._rows(),
+            choose=choose_stable,
         )
-        if number is None and not terms.choice.mechanism.privacy().delta:
+        if number is None and not question.choice.mechanism.privacy().delta:
             raise ParameterError(
                 "mechanism", self.mechanism, "it must be able to draw every set of columns",
                 'Use fallback="any", or a mechanism with a delta above 0.',
             )  # fmt: skip
-        return terms
+        return question
 
     def _takes_growth(self) -> bool:
-        """Whether the mechanism uses that one vote is for one set."""
+        """Return whether the mechanism uses that one vote is for one set."""
         if isinstance(self.mechanism, str) and self.mechanism in MECHANISMS:
             return "growth" in MECHANISMS[self.mechanism].parameters
         return self.mechanism is None
 
-    def _count_blocks(self, terms: Terms) -> int:
-        """How many blocks vote: as given, or twice the lead; at least 2, public."""
+    def _count_blocks(self, question: BestItems) -> int:
+        """Return how many blocks vote: as given, or twice the lead; at least 2, public."""
         if self.blocks is not None:
             return self.blocks
-        size = terms.universe.size
-        return max(2, 2 * terms.choice.mechanism.lead(candidates=size))
+        size = question.universe.size
+        return max(2, 2 * question.choice.mechanism.lead(candidates=size))
 
     def _source(
-        self, X: NDArray[np.float64], y: NDArray[Any], terms: Terms, coins: Coins
+        self, X: NDArray[np.float64], y: NDArray[Any], question: BestItems, coins: Coins
     ) -> VoteSource:
-        blocks = self._count_blocks(terms)
+        blocks = self._count_blocks(question)
         vote = self._vote()
         parts = deal(len(X), blocks, coins)
-        with _fixed_randomness() as reset:
+        with threadpool_limits(limits=1), _fixed_randomness() as reset:
             votes: Counter[Columns] = Counter()
             filled = [part for part in parts if part.size]
             empty = [part for part in parts if not part.size]
@@ -362,10 +374,10 @@ class StableSelector(PrivateSelector):
             for part in (*filled, *empty[:1]):
                 reset()
                 votes[vote(X[part], _own_type(y[part]))] += 1 if part.size else len(empty)
-        return VoteSource(votes, X.shape[1], self.size, terms.universe.size)
+        return VoteSource(votes, X.shape[1], self.size, question.universe.size)
 
     def _vote(self) -> Callable[[NDArray[np.float64], NDArray[Any]], Columns]:
-        """What a block votes for: a function of its rows alone, which never fails."""
+        """Return what a block votes for: a function of its rows alone, which never fails."""
         size, estimator = self.size, self.estimator
 
         def vote(X: NDArray[np.float64], y: NDArray[Any]) -> Columns:
@@ -376,7 +388,7 @@ class StableSelector(PrivateSelector):
                     if estimator is None:
                         weights = lasso_weights(X, y, min(size or 1, features))
                         return top_columns(weights, min(size or 1, features))
-                    model = _reseed(clone(estimator)).fit(X, y)
+                    model = _pin(clone(estimator)).fit(X, y)
                     return read_columns(model, features, size)
             except Exception:  # whatever went wrong, and its message, belongs to the block
                 return ()
@@ -388,17 +400,17 @@ class StableSelector(PrivateSelector):
             "estimator": None if self.estimator is None else self._describe_estimator(),
             "size": self.size,
             "features": features,
-            "blocks": self._count_blocks(self._terms(features)),
+            "blocks": self._count_blocks(self._question(features)),
             "fallback": self.fallback,
             "neighbors": self.neighbors,
         }
 
     def _describe_estimator(self) -> str:
-        told = describe_selector(self.estimator)
-        return type(self.estimator).__name__ if _is_vague(told) else told
+        description = describe_selector(self.estimator)
+        return type(self.estimator).__name__ if _is_vague(description) else description
 
     def _mask(self, release: Release, features: int) -> NDArray[np.bool_]:
-        self.blocks_ = self._count_blocks(self._terms(features))
+        self.blocks_ = self._count_blocks(self._question(features))
         mask = np.full(features, not release.item and self.fallback != NONE)
         mask[list(release.item or ())] = True
         return mask
@@ -423,19 +435,29 @@ class StableSelector(PrivateSelector):
         return self.estimator is None
 
 
-@dataclass(frozen=True, kw_only=True)
-class StableTerms(SignedTerms):
-    """Terms of votes: in an open universe the set with most of them or nothing, as often as the
-    cost allows.
-    """
+def choose_stable(*, epsilon: Number, delta: Number, universe: Universe, **options: Any) -> Choice:
+    """Choose the gap test in an open universe, and what `auto` chooses in a closed one.
 
-    @cached_property
-    def choice(self) -> Choice:
-        if self.given is not None or not self.universe.is_open:
-            return super().choice
-        epsilon = positive("epsilon", self.epsilon or 0)
-        delta = probability("delta", self.delta or 0)
-        return Choice(GapTest(epsilon=epsilon, delta=delta, neighbors=REPLACE), WHY)
+    It releases the set with most votes or nothing, as often as the cost allows.
+
+    Args:
+        epsilon: What it costs.
+        delta: Probability with which the guarantee may fail.
+        universe: All sets of columns there are.
+        options: What `auto` takes beside.
+
+    Examples:
+        >>> choose_stable(epsilon=1, delta="1e-6", universe=OPEN_UNIVERSE).mechanism
+        GapTest(epsilon=1, delta=1e-06, neighbors='replace', k=1)
+    """
+    if not universe.is_open:
+        return auto(epsilon=epsilon, delta=delta, universe=universe, **options)
+    test = GapTest(
+        epsilon=positive("epsilon", epsilon),
+        delta=probability("delta", delta),
+        neighbors=REPLACE,
+    )
+    return Choice(test, WHY)
 
 
 class VoteSource(PlainSource):
@@ -461,7 +483,7 @@ class VoteSource(PlainSource):
         return "VoteSource(<private>)"
 
     def names(self, outcomes: Sequence[Outcome]) -> list[Columns | None]:
-        """The set each outcome stands for; None for no answer."""
+        """Return the set each outcome stands for; None for no answer."""
         return [self._name(outcome) for outcome in outcomes]
 
     def _name(self, outcome: Outcome) -> Columns | None:
@@ -487,7 +509,7 @@ class VoteSource(PlainSource):
         return Numbering(self._features, sizes)
 
     def _rank(self, columns: Columns) -> int:
-        """The number of a set; that of no columns is 0."""
+        """Return the number of a set; that of no columns is 0."""
         return 1 + self._numbering.rank(columns) if columns else 0
 
     def _unrank(self, number: int) -> Columns:
@@ -495,8 +517,9 @@ class VoteSource(PlainSource):
 
 
 def count_sets(features: int, size: int | None) -> int | None:
-    """How many sets of columns there are, that of none included; None: too many to be a closed
-    universe.
+    """Count the sets of columns, that of none included.
+
+    None where they are too many for a closed universe.
 
     Examples:
         >>> count_sets(10, 2), count_sets(10, None), count_sets(10**6, 500)
@@ -509,7 +532,7 @@ def count_sets(features: int, size: int | None) -> int | None:
 
 
 def deal(rows: int, blocks: int, coins: Coins) -> list[NDArray[np.intp]]:
-    """The rows of each block: every row goes to one of them by 64 coins of its own.
+    """Return the rows of each block: every row goes to one of them by 64 coins of its own.
 
     Examples:
         >>> parts = deal(10, 3, SYSTEM)
@@ -541,7 +564,7 @@ def lasso_weights(X: NDArray[np.float64], y: NDArray[Any], size: int) -> NDArray
 
 
 def top_columns(weights: NDArray[np.float64], size: int) -> Columns:
-    """The columns of the largest weights, the first of equals.
+    """Return the columns of the largest weights, the first of equals.
 
     Raises:
         ValueError: A weight is no number, or fewer are other than 0.
@@ -558,7 +581,7 @@ def top_columns(weights: NDArray[np.float64], size: int) -> Columns:
 
 
 def read_columns(model: Any, features: int, size: int | None) -> Columns:
-    """What a fitted selector or model selects: by itself, or its `size` heaviest columns.
+    """Return what a fitted selector or model selects: by itself, or its `size` heaviest columns.
 
     Examples:
         >>> from sklearn.linear_model import Lasso
@@ -612,8 +635,9 @@ def check_selector(estimator: Any) -> None:
 
 
 def describe_selector(value: Any) -> str:
-    """An estimator as a ledger writes it: the parameters that are not at their defaults, the same
-    in every process.
+    """Describe an estimator as a ledger writes it, the same in every process.
+
+    Parameters at their defaults are left out.
 
     Examples:
         >>> from sklearn.feature_selection import SelectKBest, f_regression
@@ -625,7 +649,7 @@ def describe_selector(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"{type(value).__name__}({', '.join(map(describe_selector, value))})"
     if isinstance(value, dict):
-        parts = [f"{key!r}: {describe_selector(given)}" for key, given in value.items()]
+        parts = [f"{key!r}: {describe_selector(setting)}" for key, setting in value.items()]
         return f"{{{', '.join(parts)}}}"
     if not hasattr(value, "get_params"):
         return describe_class(value)
@@ -633,21 +657,21 @@ def describe_selector(value: Any) -> str:
         name: getattr(parameter, "default", None)
         for name, parameter in signature(type(value)).parameters.items()
     }
-    told = [
+    arguments = [
         f"{name}={described}"
-        for name, given in sorted(value.get_params(deep=False).items())
-        if (described := describe_selector(given)) != describe_selector(usual.get(name))
+        for name, setting in sorted(value.get_params(deep=False).items())
+        if (described := describe_selector(setting)) != describe_selector(usual.get(name))
     ]
-    return f"{type(value).__name__}({', '.join(told)})"
+    return f"{type(value).__name__}({', '.join(arguments)})"
 
 
 def _is_vague(description: str) -> bool:
-    """Whether a description could be that of another, or is another in each process."""
+    """Return whether a description could be that of another, or is another in each process."""
     return any(sign in description for sign in (_PLACE, "<lambda>", "<locals>"))
 
 
 def _as_numbers(y: NDArray[Any]) -> NDArray[np.float64]:
-    """y as floats, each value by itself."""
+    """Return y as floats, each value by itself."""
     numbers = None
     if y.dtype.kind in "biufO":
         with suppress(TypeError, ValueError, OverflowError):
@@ -658,23 +682,29 @@ def _as_numbers(y: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _own_type(y: NDArray[Any]) -> NDArray[Any]:
-    """The labels of a block, of the type they have there: not one that labels elsewhere give."""
+    """Return the labels of a block, of the type they have there.
+
+    Not one that labels elsewhere give.
+    """
     return y if y.dtype.kind in "biuf" else read_column(y.tolist(), "y")
 
 
-def _reseed(model: Any) -> Any:
-    """The model with every random state that is left open set to 0."""
-    if hasattr(model, "get_params"):
-        states = [name for name in model.get_params() if name.split("__")[-1] == "random_state"]
-        params = model.get_params()
-        model.set_params(**{name: 0 for name in states if params[name] is None})
-    return model
+def _pin(model: Any) -> Any:
+    """Set every open random state of a model to 0, and its jobs to one at a time.
+
+    Sums of several threads depend on which is done first.
+    """
+    parameters = {name: (name.split("__")[-1], value) for name, value in model.get_params().items()}
+    states = {name: 0 for name, one in parameters.items() if one == ("random_state", None)}
+    jobs = {name: 1 for name, one in parameters.items() if one[0] == "n_jobs"}
+    return model.set_params(**states, **jobs)
 
 
 @contextmanager
 def _fixed_randomness() -> Iterator[Callable[[], None]]:
-    """What sets the global states of random numbers, NumPy's and Python's, to the same at every
-    call; at the end they are what they were.
+    """Provide a call that sets the global states of random numbers, always the same way.
+
+    They are NumPy's and Python's; at the end they are what they were.
     """
     before = np.random.get_state(), random.getstate()  # selectors may use them
 

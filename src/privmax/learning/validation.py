@@ -13,22 +13,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from privmax.best_items import BestItems
 from privmax.encoding import recordable
 from privmax.errors import DataError, ParameterError
+from privmax.grouping import IN_REQUEST, moved
 from privmax.labels import label_by_value
+from privmax.learning.rows import copy_all
 from privmax.learning.scoring import call_quietly
 from privmax.ledger import Ledger
 from privmax.ledger.events import ROW
-from privmax.ledger.payment import Question, Request
+from privmax.ledger.payment import Description
+from privmax.ledger.request import Request
 from privmax.mechanisms.contract import Mechanism
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import Number, plain, positive, probability
 from privmax.privacy import REPLACE, Privacy
-from privmax.release import Release, Terms, answer
+from privmax.release import Release, answer_request
+from privmax.sources.containers.pandas import refuse_rounded
 from privmax.sources.memory import MemorySource
 from privmax.sources.scale import GRID_STEPS
 from privmax.universe import Universe
@@ -63,6 +67,7 @@ class Stability:
         return "Stability(training={}, validation={}, failure={})".format(*shown)
 
 
+@moved(IN_REQUEST)
 def validate(
     candidates: Mapping[Any, Any] | Sequence[Any],
     training: tuple[Any, Any],
@@ -73,7 +78,6 @@ def validate(
     epsilon: Number | None = None,
     delta: Number | None = None,
     mechanism: Mechanism | str | None = None,
-    unit: str | None = None,
     ledger: Ledger | Request | None = None,
     coins: Coins = SYSTEM,
 ) -> Release:
@@ -95,8 +99,8 @@ def validate(
         epsilon: What the choice costs.
         delta: Of the mechanism; the chance that stability fails is charged on top.
         mechanism: A mechanism object or the name of one; by default one is chosen.
-        unit: What the cost hides: "row" by default.
-        ledger: The privacy budget that pays, as in `select_model`.
+        ledger: The privacy budget that pays, as in `select_model`; a request says what the cost
+            hides, "row" by default.
         coins: Source of random bits; for tests only.
 
     Returns:
@@ -122,26 +126,30 @@ def validate(
         )  # fmt: skip
     _check_rows(training, validation)
     names, learners = _read_candidates(candidates)
-    terms = ValidationTerms(
+    request = Request.of(ledger)
+    question = BestItems(
         epsilon=epsilon,
         delta=delta,
         given=mechanism,
         neighbors=None if mechanism is not None and not isinstance(mechanism, str) else REPLACE,
         universe=Universe(len(learners)),
-        unit=ROW if unit is None else unit,
-        failure=stability.failure,
+        unit=ROW if request.unit is None else request.unit,
+        rows=REPLACE,  # training may be random, so no cost of bounded range is claimed
+        extra=Privacy(0, stability.failure),
     )
-    if terms.choice.mechanism.neighbors != REPLACE:
+    if question.choice.mechanism.neighbors != REPLACE:
         raise ParameterError(
             "mechanism", mechanism, "scores move in any direction: it must be made for replace",
             'Make it with neighbors="replace".',
         )  # fmt: skip
-    if ledger is not None and not recordable(names or ()):
+    if request.ledger is not None and not recordable(names or ()):
         raise ParameterError(
             "candidates", "<names>", "a ledger cannot write down a name", "Use text or numbers."
         )
 
     def read(stack: ExitStack) -> MemorySource:
+        for _, y in (training, validation):
+            refuse_rounded(y)
         scores = [_train_and_score(one, training, validation, score) for one in learners]
         data: Any = scores if names is None else dict(zip(names, scores, strict=True))
         universe: Any = len(scores) if names is None else names
@@ -152,37 +160,24 @@ def validate(
             resolution=stability.most / GRID_STEPS,
         )
 
-    question = Question(
+    description = Description(
         "validate",
         {"candidates": len(learners), "stability": repr(stability)},
         labels=len(learners) if names is None else map(label_by_value, names),
     )
-    return answer(terms, read, ledger, question=question, coins=coins)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ValidationTerms(Terms):
-    """The terms of a validation.
-
-    failure   the chance that scores move by more than was declared
-    """
-
-    failure: Fraction = Fraction(0)
-
-    def privacy(self) -> Privacy:
-        """The cost of the mechanism, and the chance that stability fails."""
-        return super().privacy() + Privacy(0, self.failure)
+    return answer_request(question, read, request, description=description, coins=coins)
 
 
 def _check_rows(training: Any, validation: Any) -> None:
-    """Refuse what is not X and y, and the same rows twice: one row would then move scores by both
-    amounts together.
+    """Refuse what is not X and y, and the same rows twice.
+
+    One row would then move scores by both amounts together.
     """
-    for name, given in (("training", training), ("validation", validation)):
-        if not isinstance(given, (tuple, list)) or len(given) != 2:
+    for name, part in (("training", training), ("validation", validation)):
+        if not isinstance(part, (tuple, list)) or len(part) != 2:
             raise ParameterError(
                 name,
-                type(given).__name__,
+                type(part).__name__,
                 "it must be X and y of some rows",
                 f"Give {name}=(X, y).",
             )
@@ -194,7 +189,7 @@ def _check_rows(training: Any, validation: Any) -> None:
 
 
 def _read_candidates(candidates: Any) -> tuple[list[Any] | None, list[Any]]:
-    """Names, or None for positions, and learners."""
+    """Read names, or None for positions, and learners."""
     names = list(candidates) if isinstance(candidates, Mapping) else None
     if names is None and not isinstance(candidates, (list, tuple)):
         raise ParameterError(
@@ -219,18 +214,24 @@ def _train_and_score(
     validation: tuple[Any, Any],
     score: Callable[[Any, Any, Any], Any],
 ) -> float:
-    """The score of a candidate. A float means the decimal that it prints as."""
+    """Return the score of a candidate, which gets rows of its own.
 
-    def train() -> Any:
+    A float means the decimal that it prints as.
+    """
+
+    def train(X: Any, y: Any) -> Any:
         if not hasattr(learner, "fit"):
-            return learner(*training)
+            return learner(X, y)
         from sklearn.base import clone
 
-        return clone(learner).fit(*training)
+        return clone(learner).fit(X, y)
 
-    model = call_quietly(train, "A candidate could not be trained")
-    found = call_quietly(lambda: score(model, *validation), "The score failed")
-    number = call_quietly(lambda: float(found), "The score is not a number")
+    message = "Rows cannot be copied"
+    rows = call_quietly(lambda: [copy_all(part) for part in training], message)
+    model = call_quietly(lambda: train(*rows), "A candidate could not be trained")
+    rows = call_quietly(lambda: [copy_all(part) for part in validation], message)
+    result = call_quietly(lambda: score(model, *rows), "The score failed")
+    number = call_quietly(lambda: float(result), "The score is not a number")
     if not math.isfinite(number):
         raise DataError("The score of a candidate is not finite.")
     return float(number)

@@ -5,8 +5,9 @@ record, and only then hand out what was recorded.
 """
 
 from privmax.ledger.batch import Batch
-from privmax.ledger.events import Event, Fault, Price
+from privmax.ledger.events import Charge, Event, Fault
 from privmax.ledger.ledger import Ledger, Reservation
+from privmax.ledger.request import Request
 from privmax.ledger.rules import RULES
 
-__all__ = ["RULES", "Batch", "Event", "Fault", "Ledger", "Price", "Reservation"]
+__all__ = ["RULES", "Batch", "Charge", "Event", "Fault", "Ledger", "Request", "Reservation"]

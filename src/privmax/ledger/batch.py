@@ -4,18 +4,32 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from functools import partial
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from privmax.errors import AnswerError, BudgetError, LedgerError
-from privmax.ledger.events import Price, Row, portable
-from privmax.ledger.ledger import Ledger, Order, Reservation
+from privmax.ledger.charging import (
+    CommittedCharge,
+    Order,
+    charge_in,
+    find_recorded,
+    look_up,
+    make_order,
+    record_in,
+)
+from privmax.ledger.events import Charge, portable
+from privmax.ledger.reservation import Reservation
 from privmax.ledger.rows import Rows, UnwritableError
+
+if TYPE_CHECKING:
+    from privmax.ledger.ledger import Ledger
 
 
 class Batch:
-    """Charges and answers that are committed together when the block ends, as `Ledger.batch` gives
-    it.
+    """Charges and answers that are committed together when the block ends.
+
+    `Ledger.batch` makes it.
 
     Nothing is sent to the ledger, and nobody has to wait, before the end of the block. Then all of
     it is written in the order in which it was asked for, in one transaction. If the block is left
@@ -29,37 +43,39 @@ class Batch:
     """
 
     def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
+        self._chain = ledger._chain
         self._lock = threading.Lock()
         self._open = False
         self._entries: list[tuple[Reservation, Order | dict[str, Any]]] | None = []
 
     def charge(
         self,
-        price: Price,
+        price: Charge,
         what: Mapping[str, object],
         *,
         request: str | None = None,
         account: str | None = None,
     ) -> Reservation:
-        """Ask for a charge, as of `Ledger.charge`. The reservation has its request id now, and all
-        else later.
+        """Ask for a charge, as of `Ledger.charge`.
+
+        The reservation has its request id now, and all else later.
         """
-        asked = self._ledger._order(price, what, request, account)
-        reservation = Reservation(self._ledger, asked.request, None)
-        self._add(reservation, asked)
+        order = make_order(self._chain, price, what, request, account)
+        reservation = Reservation(self._chain, order.request, None)
+        self._add(reservation, order)
         return reservation
 
     def record(self, reservation: Reservation, answer: object) -> None:
-        """Ask for an answer to be recorded. After the block, release `reservation.answer`, which
-        may be another's.
+        """Ask for an answer to be recorded.
+
+        After the block, release `reservation.answer`, which may be another's.
 
         AnswerError at the end of the block: it may have to do with one of the answers. Record each
         by itself then, with `Reservation.record`; draw nothing again.
         """
         failure: BaseException | None = None
         try:
-            if reservation._ledger is not self._ledger:
+            if reservation._chain is not self._chain:
                 raise LedgerError(
                     "The reservation belongs to another ledger. Nothing was recorded."
                 )
@@ -90,7 +106,7 @@ class Batch:
         if kind is not None or not entries:
             return
         failure: BaseException | None = None
-        answers = any(isinstance(asked, dict) for _, asked in entries)
+        answers = any(isinstance(entry, dict) for _, entry in entries)
         try:
             self._commit(entries)
         except UnwritableError as unwritable:
@@ -110,42 +126,55 @@ class Batch:
                 )
             raise failure
 
-    def _add(self, reservation: Reservation, asked: Order | dict[str, Any]) -> None:
+    def _add(self, reservation: Reservation, entry: Order | dict[str, Any]) -> None:
         with self._lock:
             if not self._open or self._entries is None:
                 raise LedgerError(
                     "Nothing was charged or recorded by this call: a batch takes requests only "
                     "inside its block, with ledger.batch() as batch."
                 )
-            self._entries.append((reservation, asked))
+            self._entries.append((reservation, entry))
 
     def _commit(self, entries: list[tuple[Reservation, Order | dict[str, Any]]]) -> None:
-        ledger = self._ledger
-        wanted = ledger._lookup(
-            [asked if isinstance(asked, Order) else own._charge_row for own, asked in entries]
+        chain = self._chain
+        wanted = look_up(
+            chain,
+            [entry if isinstance(entry, Order) else own._charge_row for own, entry in entries],
         )
-        with ledger._store.writing(ledger.name, None, wanted) as rows:
+        with chain.store.writing(chain.name, None, wanted) as rows:
+            self._close(rows, [own for own, entry in entries if isinstance(entry, dict)])
             done = [
-                self._write(rows, own, asked, place)
-                for place, (own, asked) in enumerate(entries, 1)
+                self._write(rows, own, entry, place)
+                for place, (own, entry) in enumerate(entries, 1)
             ]
-        for (reservation, asked), (row, answered) in zip(entries, done, strict=True):
-            ledger._note(row)
-            if isinstance(asked, Order):
-                reservation._charge(row, answered)
+        for (reservation, entry), charge in zip(entries, done, strict=True):
+            chain.note(charge.row)
+            if isinstance(entry, Order):
+                reservation._charge(charge)
             else:
-                reservation._settle(row)
+                reservation._settle(charge.row)
+
+    def _close(self, rows: Rows, reservations: list[Reservation]) -> None:
+        """Note that answers were drawn, before anything of the batch is written."""
+        find = partial(find_recorded, self._chain, rows)
+        unanswered = [own for own in reservations if find(own._charge_row, ours=own._ours) is None]
+        if unanswered:
+            rows.close([own._charge_row for own in unanswered])
+        for own in unanswered:
+            own._ours = True
 
     def _write(
-        self, rows: Rows, reservation: Reservation, asked: Order | dict[str, Any], place: int
-    ) -> tuple[Row, Row | None]:
-        if not isinstance(asked, Order):
-            return self._ledger._record_in(rows, reservation._charge_row, asked), None
+        self, rows: Rows, reservation: Reservation, entry: Order | dict[str, Any], place: int
+    ) -> CommittedCharge:
+        """Return the charge; or, where an answer is recorded, the event that does so."""
+        if not isinstance(entry, Order):
+            row = record_in(self._chain, rows, reservation._charge_row, entry, ours=True)
+            return CommittedCharge(row)
         try:
-            return self._ledger._charge(rows, asked)
+            return charge_in(self._chain, rows, entry)
         except BudgetError as error:
             error.add_note(
-                f"It was request {asked.request!r}, number {place} of a batch. Nothing of the "
+                f"It was request {entry.request!r}, number {place} of a batch. Nothing of the "
                 "batch is charged."
             )
             raise

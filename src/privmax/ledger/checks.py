@@ -16,29 +16,30 @@ ROOM: Final = 1e-9
 
 
 def _number(text: str, *marks: str) -> str:
-    """The fraction, such as 1/10, behind some marks in a text, each sought behind the one before;
-    NULL: it has none.
+    """Return SQL for the fraction, such as 1/10, behind some marks in a text.
+
+    Each mark is sought behind the one before; NULL where there is none.
 
     LIMIT keeps SQLite from writing each query out within the next, as often as that uses it: every
     connection would compile hundreds of calls for its first event, in more time than the disk takes
     for the commit.
     """
-    found = _behind(text, *marks)
+    rest = _behind(text, *marks)
     below = "CASE WHEN t LIKE '%/%' THEN CAST(substr(t, instr(t, '/') + 1) AS REAL) ELSE 1 END"
-    cut = f"SELECT substr(t, 1, instr(t, '\"')) t FROM ({found}) LIMIT 1"
+    cut = f"SELECT substr(t, 1, instr(t, '\"')) t FROM ({rest}) LIMIT 1"
     # SQLite reads a number as far as it goes
     return f"(SELECT CAST(t AS REAL) / {below} FROM ({cut}) LIMIT 1)"
 
 
 def _behind(text: str, *marks: str) -> str:
-    """A query for the rest of a text behind some marks."""
-    found = f"SELECT {text} t"
+    """Return a query for the rest of a text behind some marks."""
+    query = f"SELECT {text} t"
     for mark in marks:
-        found = (
-            f"SELECT substr(t, instr(t, '{mark}') + {len(mark)}) t FROM ({found}) WHERE "
+        query = (
+            f"SELECT substr(t, instr(t, '{mark}') + {len(mark)}) t FROM ({query}) WHERE "
             f"instr(t, '{mark}') LIMIT 1"
         )
-    return found
+    return query
 
 
 def _total(totals: str, part: str, name: str) -> str:
@@ -46,7 +47,10 @@ def _total(totals: str, part: str, name: str) -> str:
 
 
 def _sum(totals: str) -> str:
-    """What the rule has added up: rules that cost all charges together have it in their state."""
+    """Return what the rule has added up.
+
+    Rules that cost all charges together have it in their state.
+    """
     state = _number(totals, '"whole":', '"state":{"delta":', '"epsilon":"')
     return f"coalesce({state}, {_total(totals, 'spent', 'epsilon')})"
 
@@ -63,15 +67,15 @@ _NEGATIVE = " OR ".join(
 _NEGATIVE_RHO = " OR ".join(
     f"coalesce((SELECT substr(t, 1, 1) NOT BETWEEN '0' AND '9' FROM ({found}) LIMIT 1), 0)"
     for found in (
-        _behind("NEW.body", '"price":', f'"ranged":{ranged},"rho":', '"')
-        for ranged in ("true", "false")
+        _behind("NEW.body", '"price":', f'"ranged":{bounded_range},"rho":', '"')
+        for bounded_range in ("true", "false")
     )
 )
 _UNCOUNTED = f"{_sum('NEW.totals')} < ({_sum('old.totals')} + {_PRICE}) * {1 - ROOM}"
 
 
 def _whole(totals: str, begin: str, end: str) -> str:
-    """The text of the totals of the whole, from one mark on, before another."""
+    """Return the text of the totals of the whole, from one mark on, before another."""
     return (
         f"(SELECT substr(t, instr(t, '{begin}'), instr(t, '{end}') - instr(t, '{begin}')) "
         f"FROM (SELECT substr({totals}, instr({totals}, '\"whole\":')) || '~' t LIMIT 1) LIMIT 1)"

@@ -10,15 +10,17 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from privmax.errors import ParameterError
+from privmax.numbers import LONGEST as DIGITS
 from privmax.numbers import exact, nonnegative
+from privmax.packing import unpack
 from privmax.privacy import ADD_REMOVE, Privacy, relation
 
 SCHEMA = 1
@@ -38,22 +40,50 @@ USER, ROW, BASKET = "user", "row", "basket"
 LONGEST = 200
 """Characters a name, a request id or an account may have."""
 
+REASON: Final = 2000
+"""Characters that a reason may have."""
+
+DEEPEST: Final = 100
+"""How deep lists and objects of an event may lie within each other: far below what stops a reader
+of JSON.
+"""
+
+LARGEST: Final = 1 << 24
+"""Bytes that the body of an event may have."""
+
+_FRAME: Final = 1 << 16
+"""Bytes of a body that are left to what a caller does not choose, such as the cost."""
+
+UNPRINTED: Final = (
+    r"\u0001-\u001f\u007f-\u00a0\u00ad\u0600-\u0605\u061c\u06dd\u070f\u1680\u180e\u2000-\u200f"
+    r"\u2028-\u202f\u205f-\u206f\u3000\ud800-\uf8ff\ufeff\ufff0-\ufffb\ufffe\uffff"
+    r"\U000e0000-\U0010ffff"
+)
+"""Characters that no name holds, as ranges of a regular expression: controls, spaces other than
+the usual one, marks of direction, halves of pairs, private use. Written out because Python's own
+list changes with its version, and the database must refuse the same ones.
+"""
+
+_UNPRINTED: Final = re.compile(f"[\0{UNPRINTED}]")
+_UNNAMED: Final = re.compile("[\0\ud800-\udfff]")
+"""What the name of an entry of an object may not hold: databases do not read such names."""
+
 
 @dataclass(frozen=True)
-class Price:
+class Charge:
     """What one request costs.
 
-    `ranged`: it is one draw of the exponential mechanism, or another epsilon-private mechanism
-    whose privacy loss always lies in an interval of length epsilon. Such a draw is cheaper under
-    the rule "zcdp". `neighbors`: the relation it is stated for. Costs under different relations do
-    not add up. `unit`: what it hides, as in "user", "basket" or "row". Costs for different units
-    do not add up either. None: not said, as by privmax 0.1.0. `rho`: the request also is rho-zCDP
-    (zero-concentrated differentially private), as Gaussian noise is. The rule "zcdp" then adds rho
-    and not the delta; other rules add `privacy`.
+    `bounded_range`: it is one draw of the exponential mechanism, or another epsilon-private
+    mechanism whose privacy loss always lies in an interval of length epsilon. Such a draw is
+    cheaper under the rule "zcdp". `neighbors`: the relation it is stated for. Costs under different
+    relations do not add up. `unit`: what it hides, as in "user", "basket" or "row". Costs for
+    different units do not add up either. None: not said, as by privmax 0.1.0. `rho`: the request
+    also is rho-zCDP (zero-concentrated differentially private), as Gaussian noise is. The rule
+    "zcdp" then adds rho and not the delta; other rules add `privacy`.
     """
 
     privacy: Privacy
-    ranged: bool = False
+    bounded_range: bool = False
     neighbors: str = ADD_REMOVE
     unit: str | None = None
     rho: Fraction | None = None
@@ -84,6 +114,7 @@ class Event:
     body      what happened; exact numbers are text
     totals    budget and spending after it: of the whole, and of `account`
     hash      SHA-256 over the hash before it and everything above
+    fault     why it cannot be read; `body` and `totals` then hold the stored text. None: it can
     """
 
     seq: int
@@ -95,6 +126,34 @@ class Event:
     body: dict[str, Any]
     totals: dict[str, Any]
     hash: str
+    fault: str | None = None
+
+    @property
+    def question(self) -> RecordedQuestion:
+        """What a charge was for, as far as it is written in the way of `payment.Question`."""
+        what = self.body.get("what")
+        what = what if isinstance(what, dict) else {}
+        names = "command", "mechanism", "dataset", "data"
+        texts = [text if isinstance(text := what.get(name), str) else "" for name in names]
+        command, mechanism, dataset, data = (text or None for text in texts)
+        objects = (what.get(name) for name in ("options", "columns"))
+        options, columns = (value if isinstance(value, dict) else {} for value in objects)
+        return RecordedQuestion(command, mechanism, dataset, data, options, columns)
+
+    @property
+    def items(self) -> list[Any]:
+        """What was released, as it is written down; [] if it is not a list of items."""
+        answer = self.body.get("answer")
+        items = answer.get("items") if isinstance(answer, dict) else None
+        try:
+            return unpack(items)
+        except ValueError:
+            return []
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON, as an export has them; `fault` only where there is one."""
+        fields = vars(self)
+        return {name: fields[name] for name in fields if name != "fault" or self.fault is not None}
 
     @property
     def budget(self) -> Privacy:
@@ -107,10 +166,22 @@ class Event:
         return privacy_of(self.totals["whole"]["spent"])
 
 
+class RecordedQuestion(NamedTuple):
+    """What was asked, for people; None or {} where a charge does not say it."""
+
+    command: str | None
+    mechanism: str | None
+    dataset: str | None
+    data: str | None
+    options: dict[str, Any]
+    columns: dict[str, Any]
+
+
 @dataclass(frozen=True)
 class Fault:
-    """Something that is wrong with a history: at which event, and what. An event that is missing
-    has a `seq` too.
+    """Something that is wrong with a history: at which event, and what.
+
+    An event that is missing has a `seq` too.
     """
 
     seq: int
@@ -133,55 +204,26 @@ class Row(NamedTuple):
     totals: str
     hash: str
 
-    def event(self) -> Event:
-        """What it says. ValueError: it says nothing, as in a damaged file, which may hold
-        anything.
-        """
-        _, *texts = self._replace(request=self.request or "", account=self.account or "")
-        if not all(isinstance(text, str) for text in texts):
-            raise ValueError("an event is made of text")
-        if not is_moment(self.moment):
-            raise ValueError("an event has a time")
-        body, totals = json.loads(self.body), json.loads(self.totals)
-        return Event(
-            self.seq,
-            self.kind,
-            self.moment,
-            self.who,
-            self.request,
-            self.account,
-            body,
-            totals,
-            self.hash,
-        )
-
 
 def seal(before: str, ledger: str, row: Row) -> Row:
-    """The row with its hash, which covers the name of the ledger, the hash before it, and all else
-    of the row.
+    """Return the row with its hash.
+
+    The hash covers the name of the ledger, the hash before it, and all else of the row.
     """
     text = canonical([before, ledger, *row._replace(hash="")])
     return row._replace(hash=hashlib.sha256(text.encode("ascii")).hexdigest())
 
 
 def is_sealed(before: str, ledger: str, row: Row) -> bool:
-    """Whether the hash of a row is right."""
+    """Return whether the hash of a row is right."""
     try:
         return seal(before, ledger, row).hash == row.hash
     except TypeError:  # a damaged file may hold what is not text
         return False
 
 
-def is_moment(text: object) -> bool:
-    """Whether it is a time as events have it: a date, a time of day and an offset from UTC."""
-    try:
-        return isinstance(text, str) and datetime.fromisoformat(text).tzinfo is not None
-    except ValueError:
-        return False
-
-
 def canonical(value: object) -> str:
-    """JSON of what is JSON already, in the one way it is stored."""
+    """Write what is JSON already as text, in the one way it is stored."""
     return json.dumps(
         value, sort_keys=True, ensure_ascii=True, allow_nan=False, separators=(",", ":")
     )
@@ -190,32 +232,48 @@ def canonical(value: object) -> str:
 def portable(name: str, value: object) -> Any:
     """`value` as JSON values: exact numbers and costs become text, tuples lists.
 
-    Whatever else is not JSON is refused by its type; an answer must not be quoted, for it is not
-    released yet.
+    Whatever else is not JSON, and what no event has room for, is refused by its type; an answer
+    must not be quoted, for it is not released yet.
     """
+    plain = _portable(name, value, DEEPEST - 1)
+    if len(canonical(plain)) > LARGEST - _FRAME:
+        allowed = f"it must have at most {LARGEST - _FRAME:,} bytes as JSON"
+        raise ParameterError(name, type(value), allowed, "Leave something out.")
+    return plain
+
+
+def _portable(name: str, value: object, deep: int) -> Any:
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, Fraction | Decimal):
         return exact_text(Fraction(value))
-    if isinstance(value, int):
+    if isinstance(value, int) and abs(value) < _TOO_LONG:
         return int(value)
     if isinstance(value, float) and math.isfinite(value):
         return float(value)
     if isinstance(value, Privacy):
         return privacy_json(value)
-    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        return {str(key): portable(name, inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [portable(name, inner) for inner in value]
+    if deep > 0 and isinstance(value, Mapping) and all(map(_is_name, value)):
+        return {str(key): _portable(name, inner, deep - 1) for key, inner in value.items()}
+    if deep > 0 and isinstance(value, list | tuple):
+        return [_portable(name, inner, deep - 1) for inner in value]
     raise ParameterError(
-        name, type(value), "it must be JSON: text, finite numbers, true, false, null, lists, and "
-        "mappings with text keys",
+        name, type(value), f"it must be JSON: text, numbers of at most {DIGITS} digits, true, "
+        f"false, null, and at most {DEEPEST - 1} deep lists, and mappings whose keys are text "
+        "without NUL and halves of surrogate pairs",
         "Write other values as text first.",
     )  # fmt: skip
 
 
+_TOO_LONG: Final = 10**DIGITS
+
+
+def _is_name(key: object) -> bool:
+    return isinstance(key, str) and _UNNAMED.search(key) is None
+
+
 def exact_text(number: Fraction) -> str:
-    """An exact number as text, as in "1/10"."""
+    """Return an exact number as text, as in "1/10"."""
     try:
         return str(Fraction(number))
     except ValueError:  # Python refuses to write integers of thousands of digits
@@ -232,27 +290,27 @@ def privacy_of(value: Mapping[str, str]) -> Privacy:
     return Privacy(value["epsilon"], value["delta"])
 
 
-def price_json(price: Price) -> dict[str, Any]:
-    unit = {} if price.unit is None else {"unit": price.unit}
-    rho = {} if price.rho is None else {"rho": exact_text(price.rho)}
+def price_json(charge: Charge) -> dict[str, Any]:
+    unit = {} if charge.unit is None else {"unit": charge.unit}
+    rho = {} if charge.rho is None else {"rho": exact_text(charge.rho)}
     return {
-        **privacy_json(price.privacy),
-        "ranged": price.ranged,
-        "neighbors": price.neighbors,
+        **privacy_json(charge.privacy),
+        "ranged": charge.bounded_range,
+        "neighbors": charge.neighbors,
         **unit,
         **rho,
     }
 
 
-def price_of(value: Mapping[str, Any]) -> Price:
+def price_of(value: Mapping[str, Any]) -> Charge:
     rho = None if "rho" not in value else exact("rho", value["rho"])
-    ranged, neighbors, unit = bool(value["ranged"]), value["neighbors"], value.get("unit")
-    return Price(privacy_of(value), ranged, neighbors, unit, rho)
+    bounded_range, neighbors, unit = bool(value["ranged"]), value["neighbors"], value.get("unit")
+    return Charge(privacy_of(value), bounded_range, neighbors, unit, rho)
 
 
 def label(name: str, value: object, longest: int = LONGEST) -> str:
-    """Text that any database can hold: printable, not empty, not long."""
-    if isinstance(value, str) and 0 < len(value) <= longest and value.isprintable():
+    """Return text that any database can hold: printable, not empty, not long."""
+    if isinstance(value, str) and 0 < len(value) <= longest and not _UNPRINTED.search(value):
         return value
     raise ParameterError(
         name,

@@ -1,5 +1,6 @@
-"""The file of a ledger, as the system sees it: which one is open, which has the name, how one is
-made.
+"""The file of a ledger, as the system sees it.
+
+Which one is open, which has the name, and how one is made.
 
 A connection to SQLite stays open between transactions, without a lock. It belongs to one process
 and to one open file. Before it is used or closed, both are looked at: a process that was forked
@@ -16,11 +17,14 @@ import os
 import re
 import sqlite3
 import stat
+import sys
 import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
 
 from privmax.ledger.forks import gate, this_process
@@ -57,20 +61,20 @@ class OpenFile:
         _files.add(self)
 
     def is_ours(self) -> bool:
-        """Whether it is of this process, and its descriptor still is that of the file."""
+        """Return whether it is of this process, and its descriptor still is that of the file."""
         if self._process != this_process() or self._losses != process.losses:
             return False
         if not self.kept:
             return True
-        found = None if self._number is None else _rights(self._number)
-        if found is not None and self._rights is not None and found[:2] == self._rights[:2]:
+        rights = None if self._number is None else _rights(self._number)
+        if rights is not None and self._rights is not None and rights[:2] == self._rights[:2]:
             return True
         # whoever closed this one closed others too, and their numbers are given anew
         process.losses += 1
         return False
 
     def is_named(self, file: tuple[int, int] | None) -> bool:
-        """Whether it is that file, and found where it was opened, with the same rights.
+        """Return whether it is that file, and found where it was opened, with the same rights.
 
         Found by its own name, not by a link: SQLite puts the journal beside the name by which it
         opened the file, and others look for it beside the name that the file has.
@@ -154,18 +158,19 @@ Rights = tuple[int, int, int, int, int]
 
 
 def _rights(file: str | int) -> Rights | None:
-    """Those of what has a name, which may be a link, or of what a descriptor stands for; None:
-    there is no such thing.
+    """Return the rights of a name, which may be a link, or of a descriptor.
+
+    None where there is no such thing.
     """
     try:
-        found = os.lstat(file) if isinstance(file, str) else os.fstat(file)
+        status = os.lstat(file) if isinstance(file, str) else os.fstat(file)
     except OSError:
         return None
-    return found.st_dev, found.st_ino, found.st_mode, found.st_uid, found.st_gid
+    return status.st_dev, status.st_ino, status.st_mode, status.st_uid, status.st_gid
 
 
 def _next_number() -> int | None:
-    """The number that the next descriptor gets; None: the system has no such numbers."""
+    """Return the number that the next descriptor gets; None: the system has no such numbers."""
     if os.name != "posix":
         return None
     try:
@@ -177,48 +182,88 @@ def _next_number() -> int | None:
 
 
 def status(path: str) -> os.stat_result | None:
-    """What the system says of a file; None: there is none."""
+    """Return what the system says of a file; None: there is none."""
     try:
         return os.stat(path)
     except OSError:
         return None
 
 
-def other_names(path: str, found: os.stat_result) -> bool:
-    """Whether a file has another name than that of one who makes it just now, or who died in that
-    moment.
+def other_names(path: str, known: os.stat_result) -> bool:
+    """Return whether a file has a second name that a process making it does not explain.
+
+    One that makes it just now, or died in that moment, leaves a scratch name.
     """
-    if not stat.S_ISREG(found.st_mode) or found.st_nlink <= 1:
+    if not stat.S_ISREG(known.st_mode) or known.st_nlink <= 1:
         return False
     real = Path(os.path.realpath(path))
-    with suppress(OSError), os.scandir(real.parent) as entries:
-        for entry in entries:
-            if _is_scratch(entry.name, real) and entry.inode() == found.st_ino:
-                with suppress(OSError):
-                    os.unlink(entry.path)
+    with suppress(OSError):
+        os.unlink(_scratch_name(real, known.st_ino))
     now = status(path)
     return now is not None and now.st_nlink > 1
 
 
-def _scratch_prefix(path: Path) -> str:
-    return f".{path.name}."
+def is_mount_point(path: str) -> bool:
+    """Return whether a file is mounted where it is found, so that it has another name elsewhere.
 
-
-def _is_scratch(name: str, path: Path) -> bool:
-    """Whether `scratch` gave a file its name: eight letters behind the prefix. Others are of
-    somebody else, and are not removed.
+    Only Linux can say so; elsewhere this is False.
     """
-    prefix = _scratch_prefix(path)
-    return name.startswith(prefix) and re.fullmatch("[a-z0-9_]{8}", name[len(prefix) :]) is not None
+    is_mounted = _ask_statx(path)
+    return _is_listed_mount(path) if is_mounted is None else is_mounted
+
+
+def _ask_statx(path: str) -> bool | None:
+    """Return the answer of the system call.
+
+    None: it is not there, or too old to know (Linux 5.8).
+    """
+    call = getattr(_library(), "statx", None) if sys.platform == "linux" else None
+    if call is None:
+        return None
+    answer = (ctypes.c_uint64 * 32)()  # a struct statx
+    if call(_AT_FDCWD, os.fsencode(path), 0, 0, answer) != 0:
+        return None
+    attributes, known = answer[1], answer[7]
+    return bool(attributes & _MOUNT_ROOT) if known & _MOUNT_ROOT else None
+
+
+_AT_FDCWD, _MOUNT_ROOT = -100, 0x2000
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _is_listed_mount(path: str) -> bool:
+    """Return whether the table of mounts names the file."""
+    try:
+        lines = Path("/proc/self/mountinfo").read_bytes().splitlines()
+    except OSError:
+        return False
+    real = os.fsencode(os.path.realpath(path))
+    escaped = re.sub(rb"[ \t\n\\]", lambda match: b"\\%03o" % match[0][0], real)
+    return any(line.split(b" ")[4] == escaped for line in lines)
+
+
+def _scratch_name(path: Path, inode: int) -> Path:
+    """Return the name that a file has while it is made.
+
+    It follows from the file itself, so that a link made by others is never taken for one.
+    """
+    digest = sha256(f"privmax {inode}".encode()).hexdigest()[:16]
+    return path.with_name(f".{path.name}.{digest}")
 
 
 @contextmanager
 def scratch(path: Path) -> Iterator[Path]:
     """A new empty file of mode 600 beside another; nothing of it is left."""
-    number, name = tempfile.mkstemp(prefix=_scratch_prefix(path), dir=path.parent)
+    number, first = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    name = _scratch_name(path, os.fstat(number).st_ino)
     os.close(number)
+    os.rename(first, name)
     try:
-        yield Path(name)
+        yield name
     finally:
         for left in ("", "-journal"):
             with suppress(OSError):

@@ -26,7 +26,7 @@ by the one before.
 
 
 def this_process() -> tuple[int, int]:
-    """Which process this is.
+    """Return which process this is.
 
     Its number alone does not tell: the first process of a container, and a child of it in a
     namespace of its own, are both number 1. Forks that Python does not hear of change the number

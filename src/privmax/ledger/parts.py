@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from privmax.errors import LedgerError, ParameterError
-from privmax.ledger.events import LONGEST, Price, label
+from privmax.ledger.events import LONGEST, Charge, label
 from privmax.ledger.rules import BASIC
 from privmax.privacy import ADD_REMOVE, Privacy, relation
 
@@ -34,14 +34,14 @@ class Part(NamedTuple):
     neighbors: str
     unit: str
 
-    def takes(self, price: Price) -> bool:
-        """Whether a cost adds up with those of the whole."""
-        return (price.neighbors, price.unit or self.unit) == (self.neighbors, self.unit)
+    def takes(self, charge: Charge) -> bool:
+        """Return whether a cost adds up with those of the whole."""
+        return (charge.neighbors, charge.unit) == (self.neighbors, self.unit)
 
-    def check(self, name: str, price: Price) -> None:
+    def check(self, name: str, charge: Charge) -> None:
         """Refuse a cost that does not add up with those of the whole."""
-        held, given = (self.neighbors, self.unit), (price.neighbors, price.unit or self.unit)
-        for what, one, other in zip(("neighbors", "unit"), held, given, strict=True):
+        own, other_terms = (self.neighbors, self.unit), (charge.neighbors, charge.unit)
+        for what, one, other in zip(("neighbors", "unit"), own, other_terms, strict=True):
             if one != other:
                 raise LedgerError(
                     f"The ledger {name!r} is a part of {self.whole!r}, whose charges have the "
@@ -67,16 +67,20 @@ def split(
             f"{BASIC!r} can be split. Open accounts in it instead."
         )
     part = _part(whole, neighbors, unit)
-    place = whole._where if where is None else where
-    there = whole._find(place, name)  # before anything is charged
+    place = whole._where if where is None else type(whole).at(where)._where
+    there = _find(whole, place, name)
     try:
         if there is not None:
             _agree(there, part, budget)
-        price = Price(budget, neighbors=part.neighbors, unit=part.unit)
+        charge = Charge(budget, neighbors=part.neighbors, unit=part.unit)
         # With its place: a second part of the name, elsewhere, would have been charged for once.
-        at = None if where is None else _describe(where)
+        at = None if where is None else _describe(place)
         what = {"command": "split", "ledger": name, "at": at}
-        charged = whole.charge(price, what, request=REQUEST.format(name))
+        request = REQUEST.format(name)
+        if there is None and not whole.knows(request):
+            whole.require(charge, what=what, request=request)  # before a file is made that stays
+            _prepare(whole, place, name)  # before a place is charged for that cannot be made
+        charged = whole.charge(charge, what, request=request)
         if there is None:
             if charged.recorded:
                 raise LedgerError(
@@ -87,6 +91,8 @@ def split(
             there = _make_part(whole, place, name, budget, part)
         if not charged.recorded:
             charged.record({"ledger": name})  # last: from here on it is never made again
+        if "://" not in os.fspath(place):  # it is named as the caller named it
+            there._store.shown = whole.where if where is None else os.fspath(where)
         return there
     except BaseException:
         if there is not None:
@@ -94,21 +100,40 @@ def split(
         raise
 
 
-def _describe(where: str | Path) -> str:
-    """A place as the whole records it: an absolute path, or a URL without its user and secrets."""
+def _describe(where: str | os.PathLike[str]) -> str:
+    """Describe a place as the whole records it.
+
+    It is the absolute path with links followed, or a URL without its user and secrets.
+    """
     text = os.fspath(where)
     if "://" not in text:
-        return os.path.abspath(text)
-    from privmax.ledger.postgres import describe_place
+        return os.path.realpath(text)
+    from privmax.ledger.postgres_urls import describe_place
 
     return describe_place(text)
+
+
+def _find(whole: Ledger, place: str | Path, name: str) -> Ledger | None:
+    """Return the ledger of a name in a place; None: there is none, or not even such a place."""
+    try:
+        return type(whole)(place, name, who=whole.who)
+    except LedgerError as error:
+        if error.missing is None:
+            raise
+        return None
+
+
+def _prepare(whole: Ledger, place: str | Path, name: str) -> None:
+    """Make what is missing of a place before it can hold a ledger."""
+    with type(whole).at(place, name, who=whole.who) as there:
+        there._store.prepare()
 
 
 def _make_part(whole: Ledger, place: str | Path, name: str, budget: Privacy, part: Part) -> Ledger:
     try:
         return whole._make(place, name, budget, BASIC, whole.who, whole.strict, part)
     except LedgerError:
-        there = whole._find(place, name)
+        there = _find(whole, place, name)
         if there is None:
             raise
     with ExitStack() as stack:  # somebody else was quicker
@@ -119,9 +144,12 @@ def _make_part(whole: Ledger, place: str | Path, name: str, budget: Privacy, par
 
 
 def _part(whole: Ledger, neighbors: str | None, unit: str | None) -> Part:
-    """What the charges of a part are held to: what those of the whole are, or are going to be."""
-    held = whole.part
-    default = (ADD_REMOVE, None) if held is None else (held.neighbors, held.unit)
+    """Return what the charges of a part are held to.
+
+    What those of the whole are, or are going to be.
+    """
+    part = whole.part
+    default = (ADD_REMOVE, None) if part is None else (part.neighbors, part.unit)
     neighbors = relation(neighbors or whole.neighbors or default[0])
     unit = unit or whole.unit or default[1]
     if unit is None:
@@ -129,12 +157,12 @@ def _part(whole: Ledger, neighbors: str | None, unit: str | None) -> Part:
             "unit", "it says what all charges to the ledger and its parts protect",
             "For example user.",
         )  # fmt: skip
-    return Part(whole.name, whole._origin.id, neighbors, label("unit", unit))
+    return Part(whole.name, whole._chain.origin.id, neighbors, label("unit", unit))
 
 
 def _agree(there: Ledger, part: Part, budget: Privacy) -> None:
     """Refuse a ledger that is not the part that is asked for."""
-    if there.part != part or there._origin.budget != budget:
+    if there.part != part or there._chain.origin.budget != budget:
         raise LedgerError(
             f"{there.where} already has a ledger {there.name!r}, and it is not this part of "
             f"{part.whole!r}. Nothing was charged. Choose another name."

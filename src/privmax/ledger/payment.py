@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -21,12 +22,13 @@ from privmax.errors import (
     DataError,
     EngineError,
     LedgerError,
-    ParameterError,
+    PrivmaxError,
     UnsupportedError,
     WorkError,
 )
-from privmax.ledger.events import LONGEST, Price, label
-from privmax.ledger.ledger import Ledger, Reservation
+from privmax.ledger.events import LONGEST, Charge
+from privmax.ledger.ledger import Reservation
+from privmax.ledger.request import Request
 from privmax.numbers import Number, exact
 
 FAILED = "failed"
@@ -42,48 +44,7 @@ Draw = Callable[[], Answer]
 
 
 @dataclass(frozen=True)
-class Request:
-    """A request to a ledger, as `Ledger.request` makes it: what a release is charged to, and as
-    what.
-
-    ledger    where it is written down
-    id        repeated, it gives the recorded answer at no extra cost. None: every release is a
-              request of its own
-    account   the sub-budget to charge as well
-    dataset   name of the data, for who reads the history; public
-    """
-
-    ledger: Ledger
-    id: str | None = None
-    account: str | None = None
-    dataset: str | None = None
-
-    def __post_init__(self) -> None:
-        for name, value in (
-            ("request", self.id),
-            ("account", self.account),
-            ("dataset", self.dataset),
-        ):
-            if value is not None:
-                label(name, value)
-
-    @classmethod
-    def of(cls, ledger: object) -> Request:
-        """The request that a `ledger=` argument means."""
-        if isinstance(ledger, Request):
-            return ledger
-        if isinstance(ledger, Ledger):
-            return cls(ledger)
-        raise ParameterError(
-            "ledger",
-            type(ledger),
-            "it must be a Ledger",
-            'For example Ledger("budget.db", "sales-2026").',
-        )
-
-
-@dataclass(frozen=True)
-class Question:
+class Description:
     """What is asked, as a ledger writes it down: a repeated request must ask the same. Public.
 
     command   what runs, such as "select"
@@ -102,8 +63,8 @@ class Question:
     columns: Mapping[str, str] | None = None
     labels: int | Iterable[object] | None = None
 
-    def to_json(self, mechanism: object, dataset: str | None) -> dict[str, Any]:
-        """The question with what answers it."""
+    def to_json(self, mechanism: str, dataset: str | None) -> dict[str, Any]:
+        """Return the question with what answers it."""
         options = {
             name: _public(value) for name, value in self.options.items() if value is not None
         }
@@ -115,7 +76,7 @@ class Question:
         place = self.place if dataset is None else None
         return {
             "command": self.command,
-            "mechanism": repr(mechanism),
+            "mechanism": mechanism,
             "dataset": dataset,
             "options": options,
             **({} if place is None else {"data": place}),
@@ -133,25 +94,29 @@ class Payment:
     what       what is going to run, as JSON
     """
 
-    def __init__(self, request: Request, price: Price, what: Mapping[str, Any]) -> None:
+    def __init__(self, request: Request, charge: Charge, what: Mapping[str, Any]) -> None:
         self.request = token_hex(16) if request.id is None else request.id
-        self._ledger = request.ledger
+        self._ledger = request.payer
+        self._key = self._ledger.where, self._ledger.name, self.request
         of = {"request": self.request, "account": request.account}
-        self._ask = partial(self._ledger.ask, price, **of)
-        self._charge = partial(self._ledger.charge, price, what, **of)
+        self._ask = partial(self._ledger.ask, charge, **of)
+        self._charge = partial(self._ledger.charge, charge, what, **of)
 
-    def ask(self) -> Reservation | None:
-        """The charge, if the request was charged before, perhaps with its answer. Looks at no data.
+    def find_recorded(self) -> Reservation | None:
+        """Return the charge, if the request was charged before, perhaps with its answer.
+
+        Looks at no data.
 
         A cost that does not fit is refused here (BudgetError), before anything is read.
         """
         return self._charge() if self._ask() else None
 
-    def settle(
+    def run(
         self, reservation: Reservation | None, read: Callable[[ExitStack], Draw], nothing: Draw
     ) -> Reservation:
-        """Read the data, charge, draw an answer and record it. The charge with what is recorded,
-        perhaps another one's.
+        """Read the data, charge, draw an answer and record it.
+
+        Returns the charge with what is recorded, perhaps by another process.
 
         reservation   the charge, if there is one already
         read          reads the data, and gives what draws from it; what it opens is closed by the
@@ -171,43 +136,72 @@ class Payment:
     def _attempt(
         self, reservation: Reservation | None, read: Callable[[ExitStack], Draw], nothing: Draw
     ) -> tuple[Reservation, BaseException | None]:
-        """The charge with its answer; and what is to be raised instead, which holds nothing that
-        was drawn.
+        """Return the charge with its answer, or what is to be raised instead.
+
+        The latter holds nothing that was drawn.
         """
+        if reservation is not None and self._is_closed(reservation):
+            return reservation, self._record_nothing(reservation, nothing)
         with ExitStack() as stack:
             draw: Draw = (lambda: read(stack)()) if self._ledger.strict else read(stack)
             charged = self._charge() if reservation is None else reservation
-            error = None
-            if not charged.recorded:  # else somebody with the same request was quicker
-                failed, error = _record(charged, draw)
-                if failed is not None:
-                    error = self._close(charged, nothing, failed)
-                elif error is not None:
-                    error.add_note(self._cost_words())
+            if charged.recorded:  # somebody with the same request was quicker
+                return charged, None
+            if self._is_closed(charged):
+                return charged, self._record_nothing(charged, nothing)
+            failed, error = _record(draw, charged.record)
+            if failed is not None:
+                error = self._close(charged, nothing, failed)
+            elif error is not None:
+                error = _after_charge(error, self._cost_words())
             del draw
         return charged, error
+
+    def _is_closed(self, reservation: Reservation) -> bool:
+        """Return whether an answer was drawn for it and failed.
+
+        The ledger says so, or this process knows it because the ledger could not be reached.
+        """
+        return reservation.closed or self._key in _failed_here
 
     def _close(
         self, reservation: Reservation, nothing: Draw, failed: Exception
     ) -> BaseException | None:
-        """Record no answer in place of the one that failed, so that nothing is drawn again; what is
-        to be raised.
+        """Record no answer in place of the one that failed; return what is to be raised.
+
+        Nothing is drawn again.
         """
-        # A strict ledger does not tell one no answer from another.
-        mark = {} if self._ledger.strict else {FAILED: True}
-        unwritten, error = _record(reservation, lambda: {**nothing(), **mark})
-        if unwritten is not None:  # not even that: it has nothing to do with what was drawn
-            error = LedgerError(str(unwritten))
+        _failed_here.add(self._key)
+        error = self._record_nothing(reservation, nothing)
         if error is not None:
-            error.add_note(self._cost_words())
             return error
         if self._ledger.strict or FAILED not in reservation.answer:
             return None  # or somebody else has recorded an answer meanwhile
-        failed.add_note(
+        return _after_charge(
+            failed,
             "The privacy cost was charged and stays spent. The request is recorded as no answer "
-            f"and is not drawn again: repeating the request {self.request!r} returns no answer."
+            f"and is not drawn again: repeating the request {self.request!r} returns no answer.",
         )
-        return failed
+
+    def _record_nothing(self, reservation: Reservation, nothing: Draw) -> BaseException | None:
+        """Record no answer; return what is to be raised where that fails.
+
+        A file keeps the request closed even then.
+        """
+        # A strict ledger does not tell one no answer from another.
+        mark = {} if self._ledger.strict else {FAILED: True}
+        unwritten, error = _record(lambda: {**nothing(), **mark}, reservation.close)
+        if unwritten is not None:
+            closed = (
+                "An answer was drawn and could not be recorded. The privacy cost was charged and "
+                "stays spent. The request is not drawn again: once the ledger can be written, "
+                f"repeating the request {self.request!r} returns no answer."
+            )
+            return _after_charge(LedgerError(str(unwritten)), closed)
+        if error is not None:
+            return _after_charge(error, self._cost_words())
+        _failed_here.discard(self._key)
+        return None
 
     def _cost_words(self) -> str:
         return (
@@ -216,9 +210,31 @@ class Payment:
         )
 
 
-def _record(reservation: Reservation, draw: Draw) -> tuple[Exception | None, BaseException | None]:
-    """Draw and record. What failed, if that may depend on what was drawn; and what did, if it
-    cannot.
+_failed_here: set[tuple[str, str, str]] = set()
+"""Requests whose answers failed in this process, while the ledger does not know it yet."""
+
+_NOTHING_CHARGED = re.compile(r"\s*Nothing (was|is|more is) (charged|recorded)[^.]*\.")
+"""What a step of a ledger says of itself, and is not true of a release that was charged before."""
+
+
+def _after_charge(error: BaseException, words: str) -> BaseException:
+    """Return the error, saying in its own message that the cost was charged.
+
+    An error of another library, or that stops the process, keeps its message and has a note.
+    """
+    if not isinstance(error, PrivmaxError) or len(error.args) != 1:
+        error.add_note(words)
+    else:
+        error.args = (f"{_NOTHING_CHARGED.sub('', str(error.args[0]))} {words}",)
+    return error
+
+
+def _record(
+    draw: Draw, record: Callable[[Answer], object]
+) -> tuple[Exception | None, BaseException | None]:
+    """Draw and record; return what failed.
+
+    The first error may depend on what was drawn, the second cannot.
 
     Neither holds the frames it went through, nor what caused it: what was drawn is in them.
     """
@@ -229,7 +245,7 @@ def _record(reservation: Reservation, draw: Draw) -> tuple[Exception | None, Bas
     except BaseException as error:
         return _renew(error), None
     try:
-        reservation.record(answer)
+        record(answer)
     except (LedgerError, *_STOPS) as error:
         return None, _bare(error)
     except BaseException as error:
@@ -244,7 +260,7 @@ no `Exception`.
 
 
 def _renew(error: BaseException) -> Exception:
-    """An error that says the same, as far as it quotes nothing that was drawn."""
+    """Return an error that says the same, as far as it quotes nothing that was drawn."""
     for kind in (
         AnswerError,
         DataError,
@@ -261,14 +277,15 @@ def _renew(error: BaseException) -> Exception:
 
 
 def _bare(error: BaseException) -> BaseException:
-    """The error without the frames it went through, and without what it came from."""
+    """Return the error without the frames it went through, and without what it came from."""
     error.__traceback__ = error.__context__ = error.__cause__ = None
     return error
 
 
-def place_of(data: object, table: str | None = None) -> str | None:
-    """Where data is, as a ledger writes it: of a path the absolute one, and of a database its table
-    too. None: nowhere, as what is in memory.
+def source_location(data: object, table: str | None = None) -> str | None:
+    """Return where data is, as a ledger writes it.
+
+    Of a path the absolute one, and of a database its table too. None for data in memory.
     """
     # Of the data itself, which may be anything, nothing is asked.
     if not issubclass(type(data), (str, os.PathLike)):
@@ -280,8 +297,9 @@ def place_of(data: object, table: str | None = None) -> str | None:
 
 
 def digest_labels(labels: int | Iterable[object]) -> str:
-    """Declared labels as a ledger writes them: a digest of them, in whichever order; "numbered"
-    where none are named.
+    """Return declared labels as a ledger writes them: a digest, the same in any order.
+
+    "numbered" where none are named.
 
     An answer under other labels is an answer to something else.
     """
@@ -292,8 +310,9 @@ def digest_labels(labels: int | Iterable[object]) -> str:
 
 
 def shorten_place(text: str) -> str:
-    """A place as a ledger writes it: printable, and of a long one its end, with a digest of the
-    whole.
+    """Return a place as a ledger writes it: printable and short.
+
+    Of a long one its end is kept, with a digest of the whole.
     """
     shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
     if len(shown) <= LONGEST:

@@ -1,38 +1,36 @@
-"""Ledgers in a PostgreSQL database: the row of the ledger is locked, then the event is added, in
-one transaction.
+"""Ledgers in a PostgreSQL database.
+
+The row of the ledger is locked, then the event is added, in one transaction.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privmax.errors import LedgerError, explain_install
-from privmax.ledger.events import RELEASED, RESERVED, SCHEMA, Row
+from privmax.ledger.events import SCHEMA
 from privmax.ledger.forks import this_process
-from privmax.ledger.postgres_schema import CHECKS, MARK, PATIENCE, TABLES
+from privmax.ledger.postgres_rows import Bound, DirectRows, DraftRows, FunctionRows, ServerRows
+from privmax.ledger.postgres_schema import CHECKS, MAKING, MARK, PATIENCE, TABLES
+from privmax.ledger.postgres_urls import public_url, show_url
 from privmax.ledger.rows import (
     COLUMNS,
-    HOLES,
-    LAST,
     NOTHING,
     Draft,
-    Execute,
     Lookup,
     Rows,
     Turn,
     UnwritableError,
     unknown,
 )
-from privmax.retries import passes_later
+from privmax.retries import is_transient
+from privmax.sources.engines.postgres import Postgres
 
 if TYPE_CHECKING:
     import psycopg
-
-MAKING = 0x504D584C
-"""Key of the lock that whoever makes the tables holds."""
 
 
 _READING = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
@@ -66,119 +64,26 @@ _UNSETTLED = (
 )
 """Whether something is not on the disk yet. A replica is sent what is on the disk."""
 
-Bound = tuple[str, Sequence[Any]]
-"""A query and what is bound to it."""
 
+class Session(NamedTuple):
+    """A session that has locked a ledger of a database, or waits for one.
 
-class ServerRows(Rows):
-    """Rows of a server, which shows what is committed before it is on the disk."""
-
-    durable = False
-
-
-class FunctionRows(ServerRows):
-    """Rows that are written through the functions of the database.
-
-    Events are sent together with the commit, and before anything else is asked.
+    pid     number of the session
+    who     role that it is of
+    since   when its transaction began; None: the owner of the tables may not see that
+    waits   whether it waits for another session
     """
 
-    HEAD = "SELECT seq, hash FROM privmax_lock(?)"
-    APPEND = f"SELECT privmax_append({HOLES})"
-    LOOK = f"SELECT told, account_before, {COLUMNS} FROM privmax_look(?, ?::text[], ?::text[], ?)"
-
-    def __init__(self, execute: Execute, ledger: str) -> None:
-        super().__init__(self._ask, ledger)
-        self._send = execute
-        self.unsent: list[Bound] = []
-
-    def _ask(self, query: str, bound: Sequence[Any]) -> list[tuple[Any, ...]]:
-        unsent, self.unsent = self.unsent, []
-        for earlier in unsent:
-            self._send(*earlier)
-        return self._send(query, bound)
-
-    def _add(self, bound: Sequence[Any]) -> None:
-        self.unsent.append((self.APPEND, bound))
-
-    def opening(self, wanted: Lookup) -> list[Bound]:
-        """What to ask at the beginning: for the lock, and then for all that an ordinary charge or
-        record needs.
-        """
-        asked = [self._ledger, list(wanted.requests), list(wanted.accounts), wanted.seen]
-        return [(self.HEAD, [self._ledger]), (self.LOOK, asked)]
-
-    def remember(
-        self, wanted: Lookup, head: list[tuple[Any, ...]], looked: list[tuple[Any, ...]]
-    ) -> None:
-        """Remember what the answers to `opening` say."""
-        self._take(head)
-        if self._head is None:
-            return
-        seq = self._head[0]
-        for number in (seq, seq - 1, wanted.seen):
-            self._found["seq", number] = None
-        for request in wanted.requests:
-            self._found["request", request, RESERVED] = self._found[
-                "request", request, RELEASED
-            ] = None
-        for account in wanted.accounts:
-            self._found["account", account, LAST] = None
-        last = None
-        for told, before, *columns in looked:
-            row = Row(*columns)
-            if told == "seq":
-                self._found["seq", row.seq] = row
-                last = row if row.seq == seq else last
-            elif told == "request":
-                self._found["request", row.request, row.kind] = row
-            else:
-                self._found["account", row.account, LAST if before is None else before] = row
-        if last is not None and last.account is not None:
-            self._found.setdefault(("account", last.account, seq), None)
-
-
-class DraftRows(ServerRows):
-    """Rows around an event that the database has added by itself; to append it again compares it.
-
-    The event is committed when this is made. It is what privmax would have written, or an error.
-    """
-
-    def __init__(
-        self, execute: Execute, ledger: str, draft: Draft, found: Sequence[tuple[Any, ...]]
-    ) -> None:
-        super().__init__(execute, ledger)
-        self.moment = draft.moment
-        last, before, own, other, self._event = (Row(*columns) for columns in found)
-        seen, digest = draft.seen  # that it is there, and is the one, was asked of the database
-        self._found["seq", seen] = Row(seen, "", "", "", None, None, "", "", digest)
-        self._head = last.seq, last.hash
-        self._found["seq", last.seq] = last
-        self._found["seq", last.seq - 1] = None if before.seq is None else before
-        if last.account is not None:
-            self._found["account", last.account, last.seq] = None if other.seq is None else other
-        self._found["request", draft.request, RESERVED] = draft.charged
-        self._found["request", draft.request, RELEASED] = None
-        if own.account is not None:
-            self._found["account", own.account, LAST] = own
-
-    def _add(self, bound: Sequence[Any]) -> None:
-        if Row(*bound[1:]) != self._event:
-            raise LedgerError(
-                f"The database wrote event {self._event.seq} of the ledger {self._ledger!r} "
-                "differently from what follows. Nothing may be drawn or released for it. Run "
-                "verify."
-            )
-
-
-class DirectRows(ServerRows):
-    """Rows that are inserted, as by an owner of tables that version 0.1.0 made."""
-
-    HEAD = f"{Rows.HEAD} FOR UPDATE"
+    pid: int
+    who: str
+    since: datetime | None
+    waits: bool
 
 
 class PostgresStore:
-    """A database of ledgers. Safe between threads, and after a fork: each process connects
-    itself.
+    """A database of ledgers.
+
+    Safe between threads, and after a fork: each process connects itself.
     """
 
     def __init__(self, url: str) -> None:
@@ -191,7 +96,7 @@ class PostgresStore:
             ) from None
         self._errors = psycopg
         self._url = url
-        self.shown, self.place = _without_password(url), _place(url)
+        self.shown, self.place = show_url(url), public_url(url)
         self._turn = Turn(self.shown)
         self._connection: psycopg.Connection[Any] | None = None
         self._checked = False
@@ -241,7 +146,7 @@ class PostgresStore:
             if connection is None or not self.writes:
                 return None
             try:
-                found = self._write(connection, ledger, draft)
+                rows = self._write(connection, ledger, draft)
             except self._errors.Error as error:
                 failure = self._failure(error)
                 self._undo()
@@ -252,16 +157,16 @@ class PostgresStore:
                 self._drop()
                 raise
             else:
-                return DraftRows(self._execute, ledger, draft, found) if found else None
+                return DraftRows(self._execute, ledger, draft, rows) if rows else None
         raise failure
 
     def _write(
         self, connection: psycopg.Connection[Any], ledger: str, draft: Draft
     ) -> list[tuple[Any, ...]]:
-        """What was made of an event, and is on the disk; [] if that is left to privmax."""
+        """Return what was made of an event, and is on the disk; [] if that is left to privmax."""
         hashes = draft.known, *draft.seen, None if draft.charged is None else draft.charged.hash
         committed: psycopg.Cursor[Any] | None = None
-        told = "it is another event"
+        reason = "it is another event"
         try:
             with self._pipeline(connection):
                 connection.execute(_BEGIN)
@@ -280,10 +185,10 @@ class PostgresStore:
         except self._errors.Error as error:
             if connection.closed or committed is None or committed.statusmessage != "COMMIT":
                 raise
-            told = type(error).__name__
+            reason = type(error).__name__
         self._drop()
         raise LedgerError(
-            f"{self.shown}: the commit was not confirmed ({told}). {unknown(draft.request)}",
+            f"{self.shown}: the commit was not confirmed ({reason}). {unknown(draft.request)}",
             retry=True,
         )
 
@@ -296,6 +201,20 @@ class PostgresStore:
                     self._undo()
                     raise
 
+    def blockers(self) -> list[Session]:
+        """List the sessions that have a ledger of the database locked, then those that wait."""
+        with self._transaction(_READING):
+            self._check()
+            return [
+                Session(*columns) for columns in self._execute("SELECT * FROM privmax_blockers()")
+            ]
+
+    def unblock(self, pid: int) -> bool:
+        """End one of these sessions, which undoes its transaction; False: it is not one of them."""
+        with self._transaction(_READING):
+            self._check()
+            return bool(self._execute("SELECT privmax_unblock(?::integer)", [pid])[0][0])
+
     def damage(self) -> Iterator[str]:
         return iter(())
 
@@ -307,8 +226,9 @@ class PostgresStore:
 
     @contextmanager
     def _transaction(self, start: str) -> Iterator[None]:
-        """Commits at the end of the block, rolls back on an error. A connection that is lost is not
-        used again.
+        """Commit at the end of the block, roll back on an error.
+
+        A connection that is lost is not used again.
         """
         with self._turn.take():
             try:
@@ -320,8 +240,9 @@ class PostgresStore:
                 raise
 
     def _start(self, start: str) -> None:
-        """Begin a transaction. A connection that was lost since it was last used is made again,
-        once.
+        """Begin a transaction.
+
+        A connection that was lost since it was last used is made again, once.
         """
         begin: list[Bound] = [(statement, ()) for statement in start.split("; ")]
         known = self._connection is not None and self._process == this_process()
@@ -345,8 +266,9 @@ class PostgresStore:
         raise LedgerError(f"{self.shown}: {failure}", retry=True)
 
     def _opening(self, ledger: str, wanted: Lookup) -> Rows:
-        """Begin, take the lock before anything is read, then read: in one round trip, once the
-        tables are known.
+        """Begin, take the lock before anything is read, then read.
+
+        It takes one round trip, once the tables are known.
         """
         begin: list[Bound] = [(statement, ()) for statement in _WRITING.split("; ")]
         if (
@@ -392,8 +314,10 @@ class PostgresStore:
             if self._state(connection) == "INERROR":
                 failure = self._failure(error)  # of an event: the server skips the commit behind it
             else:  # also when the server says why: it may have committed before
-                told = f"the commit was not confirmed ({type(error).__name__}). {unknown(request)}"
-                failure = LedgerError(f"{self.shown}: {told}", retry=True)
+                reason = (
+                    f"the commit was not confirmed ({type(error).__name__}). {unknown(request)}"
+                )
+                failure = LedgerError(f"{self.shown}: {reason}", retry=True)
                 self._drop()
         except BaseException:
             self._drop()
@@ -422,7 +346,7 @@ class PostgresStore:
         return self._together([(query, bound)])[0]
 
     def _together(self, queries: Sequence[Bound]) -> list[list[tuple[Any, ...]]]:
-        """The rows of each query. They are sent at once, and share a round trip."""
+        """Return the rows of each query. They are sent at once, and share a round trip."""
         try:
             connection = self._connect()
             with self._pipeline(connection) if len(queries) > 1 else nullcontext():
@@ -442,9 +366,7 @@ class PostgresStore:
         raise failure  # here and not above: the words of the server stay behind
 
     def _pipeline(self, connection: psycopg.Connection[Any]) -> AbstractContextManager[object]:
-        """What is executed within goes in one round trip, where libpq can do that (since version
-        14).
-        """
+        """Send what is executed within in one round trip, where libpq can (since version 14)."""
         return connection.pipeline() if self._errors.Pipeline.is_supported() else nullcontext()
 
     def _connect(self) -> psycopg.Connection[Any]:
@@ -469,13 +391,13 @@ class PostgresStore:
         self._connection = None
 
     def _mark(self) -> str | None:
-        """What the tables say of themselves; None: there are none."""
+        """Return what the tables say of themselves; None: there are none."""
         # Not to_regclass: it remembers within a transaction that there were none.
-        found = self._execute(
+        comments = self._execute(
             "SELECT coalesce(obj_description(oid, 'pg_class'), '') FROM pg_catalog.pg_class "
             "WHERE relname = 'privmax_events' AND pg_catalog.pg_table_is_visible(oid)"
         )
-        return str(found[0][0]) if found else None
+        return str(comments[0][0]) if comments else None
 
     def _check(self, *, writing: bool = False) -> None:
         """Refuse tables that are not there or not ours to read; once a connection is enough."""
@@ -498,8 +420,9 @@ class PostgresStore:
             self._direct = self._may_only_insert()
 
     def _may_only_insert(self) -> bool:
-        """Whether this user adds events with INSERT, not through functions; tables of 0.1.0 have
-        none.
+        """Return whether this user adds events with INSERT, not through functions.
+
+        Tables of 0.1.0 have no functions.
 
         If they are the user's, they are given them now.
         """
@@ -507,8 +430,9 @@ class PostgresStore:
             "SELECT (SELECT bool_and(has_function_privilege(oid, 'EXECUTE')) AND count(*) = 3 FROM "
             "pg_catalog.pg_proc WHERE proname IN ('privmax_lock', 'privmax_look', "
             "'privmax_append') AND pg_catalog.pg_function_is_visible(oid)), "
-            "(SELECT count(*) = 3 FROM pg_catalog.pg_proc WHERE proname IN ('privmax_write', "
-            "'privmax_number', 'privmax_states_rho') AND pg_catalog.pg_function_is_visible(oid)), "
+            "(SELECT count(*) = 5 FROM pg_catalog.pg_proc WHERE proname IN ('privmax_write', "
+            "'privmax_number', 'privmax_states_rho', 'privmax_formed', 'privmax_unblock') "
+            "AND pg_catalog.pg_function_is_visible(oid)), "
             "pg_has_role(relowner, 'USAGE') FROM pg_catalog.pg_class "
             "WHERE relname = 'privmax_events' AND pg_catalog.pg_table_is_visible(oid)"
         )
@@ -523,33 +447,39 @@ class PostgresStore:
         return not may
 
     def _failure(self, error: psycopg.Error) -> LedgerError:
-        """What went wrong, in our words: those of the server may quote what is stored."""
+        """Return what went wrong, in our words: those of the server may quote what is stored."""
         kinds = self._errors.errors
-        told = next(
-            (told for kind, told in _TOLD.items() if isinstance(error, getattr(kinds, kind))), None
+        reason = next(
+            (
+                reason
+                for kind, reason in _REASONS.items()
+                if isinstance(error, getattr(kinds, kind))
+            ),
+            None,
         )
         if self._older and isinstance(error, kinds.RaiseException):
-            told = _OLDER
+            reason = _OLDER
         lost = self._connection is None or self._connection.closed
         kind = (
             LedgerError
-            if lost or (told and not isinstance(error, kinds.DiskFull))
+            if lost or (reason and not isinstance(error, kinds.DiskFull))
             else UnwritableError
         )
-        told = (
-            told
-            or f"cannot be used now ({type(error).__name__}). Is the server running, and is the "
-            "URL right?"
+        reason = reason or f"cannot be used now ({type(error).__name__}). " + (
+            (Postgres.explain_login(error) if lost else None) or _WHY
         )
-        message = f"{self.shown} {told} Nothing was charged or recorded by this call."
-        return kind(message, retry=passes_later(error))
+        message = f"{self.shown} {reason} Nothing was charged or recorded by this call."
+        return kind(message, retry=is_transient(error, Postgres.is_transient))
 
 
-_TOLD = {
+_REASONS = {
     "LockNotAvailable": f"was locked by others for over {PATIENCE} seconds. Try again later.",
+    "UndefinedFunction": "has the functions of an earlier privmax. Have their owner charge, grant "
+    "or create a ledger with this privmax, once.",
     "InsufficientPrivilege": "does not let this user do that: it needs SELECT on privmax_events "
     "and privmax_ledgers, EXECUTE on privmax_lock and privmax_append, and INSERT on "
-    "privmax_ledgers to create a ledger. A row-level policy may forbid it, too.",
+    "privmax_ledgers to create a ledger. A row-level policy may forbid it, too. To unblock takes "
+    "EXECUTE on privmax_blockers and privmax_unblock, and pg_signal_backend for their owner.",
     "ReadOnlySqlTransaction": "is read-only. Use the primary server.",
     "DiskFull": "cannot grow: the disk of the server is full. Free some space.",
     "RaiseException": "refused an event that does not follow from those before it, or would "
@@ -557,6 +487,8 @@ _TOLD = {
     "UndefinedTable": "has lost a table of its ledgers. Restore a backup.",
 }
 """By the class of psycopg's error."""
+
+_WHY = "Is the server running, and is the URL right?"
 
 _OLDER = (
     "refused an event: its functions are those of an earlier privmax, which do not know all that "
@@ -570,50 +502,3 @@ _forked: list[Any] = []
 
 def _place_holes(query: str) -> str:
     return query.replace("?", "%s")
-
-
-def _without_password(url: str) -> str:
-    """Host, port and database of a URL; nothing if it cannot be told which part is the password."""
-    from psycopg import Error
-    from psycopg.conninfo import conninfo_to_dict
-
-    try:
-        parts = {name: str(value) for name, value in conninfo_to_dict(url).items()}
-    except (Error, UnicodeError):
-        parts = {"dbname": "@"}
-    host, port, database = parts.get("host", ""), parts.get("port", ""), parts.get("dbname", "")
-    if "@" in host + database or port.strip(
-        "0123456789,"
-    ):  # a password with a slash looks like that
-        return "postgresql://…"
-    return f"postgresql://{host}{':' if port else ''}{port}/{database}"
-
-
-def _place(url: str) -> str:
-    """A URL of the same database without the secrets in it. If it cannot be told which those are,
-    of none at all.
-    """
-    from urllib.parse import urlencode
-
-    from psycopg import Error
-    from psycopg.conninfo import conninfo_to_dict
-
-    try:
-        parts = conninfo_to_dict(url)
-    except (Error, UnicodeError):
-        return "postgresql://"
-    public = {name: str(parts[name]) for name in parts if not _SECRET.search(name)}
-    return f"postgresql://?{urlencode(public)}"
-
-
-_SECRET = re.compile("password|secret|scram")
-"""In the names of libpq's options whose values are secrets."""
-
-
-def describe_place(url: str) -> str:
-    """Which tables a URL leads to, whoever logs in: host, port, database, and settings."""
-    from urllib.parse import parse_qsl, urlencode
-
-    public = parse_qsl(_place(url).partition("?")[2])
-    settings = [(name, value) for name, value in public if name in ("options", "service")]
-    return _without_password(url) + (f"?{urlencode(settings)}" if settings else "")

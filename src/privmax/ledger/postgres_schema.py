@@ -1,5 +1,4 @@
-"""The tables of ledgers in PostgreSQL, what they refuse, and the functions through which they are
-written to.
+"""The tables of ledgers in PostgreSQL, what they refuse, and the functions that write them.
 
 The database checks every event exactly as privmax does before it builds on one, but for what takes
 more than fractions: the cost of all charges together under "zcdp" and "pld". Nobody needs the
@@ -9,9 +8,13 @@ row-level policies allow.
 
 from __future__ import annotations
 
-from privmax.ledger.events import SCHEMA
-from privmax.ledger.rules import LEAST, STEPS
-from privmax.numbers import LONGEST
+from privmax.ledger.events import DEEPEST, LARGEST, LONGEST, REASON, SCHEMA, UNPRINTED
+from privmax.ledger.rules import LEAST, RULES, STEPS
+from privmax.ledger.shapes import MOMENT
+from privmax.numbers import LONGEST as DIGITS
+
+MAKING = 0x504D584C
+"""Key of the lock that is held while the tables are made."""
 
 MARK = f"privmax ledgers, version {SCHEMA}"
 
@@ -22,6 +25,21 @@ _NUMBER = "^[0-9]+(|/[0-9]*[1-9][0-9]*)$"
 """A fraction that is not negative, as `events.exact_text` writes it; `privmax_number` refuses those
 that are too long for Python to read.
 """
+
+_FLOAT = (
+    "^-{0,1}((0|[1-9][0-9]{0,15})[.]([0-9]*[1-9]|0)|"
+    "[1-9]([.][0-9]*[1-9]){0,1}e([+](1[6-9]|[2-9][0-9]|[1-3][0-9]{2})|"
+    "-(0[5-9]|[1-9][0-9]|[1-3][0-9]{2})))$"
+)
+"""A float as Python writes it."""
+
+_ESCAPED = (
+    r'^([^\\]|\\(["\\nrtbf]|u(000[0-7bef]|001[0-9a-f]|007f|00[89a-f][0-9a-f]|'
+    r"0[1-9a-f][0-9a-f]{2}|[1-9a-f][0-9a-f]{3})))*$"
+)
+"""JSON in which all is escaped as Python does it."""
+
+_RULES = ", ".join(f"'{name}'" for name in RULES)
 
 _WIDE = 1 << 192
 """Sums whose denominator is above this are rounded up to a multiple of one over it, as
@@ -108,8 +126,18 @@ CREATE OR REPLACE FUNCTION privmax_quoted(given text) RETURNS text LANGUAGE plpg
                 ascii(letter) AS code
         ) || '"';
     END $$;
-CREATE OR REPLACE FUNCTION privmax_json(given text) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
-    SELECT regexp_replace(given, '\\\\u(0000|d[89a-f][0-9a-f]{{2}})', '/', 'g')::jsonb $$;
+CREATE OR REPLACE FUNCTION privmax_readable(given text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE AS $$
+    BEGIN
+        IF given !~ '\\\\u(0000|d[89a-f])' THEN RETURN given; END IF;
+        given := replace(given, '\\\\', chr(1));
+        given := regexp_replace(given, '\\\\u(d[89ab][0-9a-f]{{2}})\\\\u(d[c-f][0-9a-f]{{2}})',
+            '\\\\x\\1\\\\x\\2', 'g');
+        given := regexp_replace(given, '\\\\u(0000|d[89a-f][0-9a-f]{{2}})', '/', 'g');
+        RETURN replace(replace(given, '\\x', '\\u'), chr(1), '\\\\');
+    END $$;
+CREATE OR REPLACE FUNCTION privmax_json(given text) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$
+    BEGIN RETURN privmax_readable(given)::jsonb; END $$;
 CREATE OR REPLACE FUNCTION privmax_above(given text) RETURNS numeric LANGUAGE sql IMMUTABLE AS $$
     SELECT split_part(given, '/', 1)::numeric $$;
 CREATE OR REPLACE FUNCTION privmax_below(given text) RETURNS numeric LANGUAGE sql IMMUTABLE AS $$
@@ -150,20 +178,27 @@ CREATE OR REPLACE FUNCTION privmax_share(one text, other text, wide numeric) RET
     END $$;
 CREATE OR REPLACE FUNCTION privmax_number(given text) RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE AS $$
-    BEGIN RETURN coalesce(given ~ '{_NUMBER}' AND length(split_part(given, '/', 1)) <= {LONGEST}
-        AND length(split_part(given, '/', 2)) <= {LONGEST}, false); END $$;
+    BEGIN RETURN coalesce(given ~ '{_NUMBER}' AND length(split_part(given, '/', 1)) <= {DIGITS}
+        AND length(split_part(given, '/', 2)) <= {DIGITS}, false); END $$;
+CREATE OR REPLACE FUNCTION privmax_label(given text, longest integer) RETURNS boolean
+    LANGUAGE plpgsql STABLE AS $$
+    BEGIN RETURN length(given) BETWEEN 1 AND longest AND CASE getdatabaseencoding()
+        WHEN 'UTF8' THEN given !~ '[{UNPRINTED}]' ELSE given !~ '[\\x01-\\x1f]' END; END $$;
 CREATE OR REPLACE FUNCTION privmax_exact(given jsonb) RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE AS $$
-    BEGIN RETURN privmax_number(given->>'epsilon') AND privmax_number(given->>'delta'); END $$;
+    BEGIN RETURN coalesce(jsonb_typeof(given->'epsilon') = 'string'
+        AND jsonb_typeof(given->'delta') = 'string' AND privmax_number(given->>'epsilon')
+        AND CASE WHEN privmax_number(given->>'delta')
+            THEN privmax_most(given->>'delta', '1') ELSE false END, false); END $$;
 CREATE OR REPLACE FUNCTION privmax_priced(price jsonb) RETURNS boolean
-    LANGUAGE plpgsql IMMUTABLE AS $$
+    LANGUAGE plpgsql STABLE AS $$
     BEGIN RETURN privmax_exact(price) AND coalesce(
         price->>'neighbors' IN ('add-remove', 'replace')
-            AND jsonb_typeof(price->'ranged') = 'boolean'
+            AND jsonb_typeof(price) = 'object' AND jsonb_typeof(price->'ranged') = 'boolean'
             AND coalesce(jsonb_typeof(price->'unit'), 'string') = 'string'
             AND coalesce(jsonb_typeof(price->'rho'), 'string') = 'string'
-            AND privmax_number(coalesce(price->>'rho', '0')), false)
-        AND coalesce(price->>'unit', '-') <> ''; END $$;
+            AND privmax_number(coalesce(price->>'rho', '0'))
+            AND privmax_label(coalesce(price->>'unit', '-'), {LONGEST}), false); END $$;
 CREATE OR REPLACE FUNCTION privmax_states_rho(state jsonb, price jsonb) RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE AS $$
     BEGIN RETURN coalesce(price->'rho' IS NOT NULL AND jsonb_typeof(state->'tally') = 'string'
@@ -213,9 +248,9 @@ CREATE OR REPLACE FUNCTION privmax_follows(kind text, body jsonb, old jsonb, new
         END IF;
         IF NOT privmax_priced(price) OR old->'budget' <> new->'budget'
             OR new->>'neighbors' IS DISTINCT FROM price->>'neighbors'
-            OR new->>'unit' IS DISTINCT FROM coalesce(price->>'unit', old->>'unit')
+            OR new->>'unit' IS DISTINCT FROM price->>'unit'
             OR coalesce(old->>'neighbors', new->>'neighbors') <> new->>'neighbors'
-            OR coalesce(old->>'unit', new->>'unit') <> new->>'unit' THEN
+            OR coalesce(old->>'unit', new->>'unit') IS DISTINCT FROM new->>'unit' THEN
             RETURN false;
         ELSIF slack IS NULL THEN
             RETURN new->'state' = '{{}}' AND new->'spent' = jsonb_build_object('epsilon', epsilon,
@@ -257,7 +292,7 @@ CREATE OR REPLACE FUNCTION privmax_spend(before text, price jsonb) RETURNS text
     DECLARE
         wide numeric := {_WIDE};
         old jsonb := before::jsonb;
-        unit text := coalesce(price->>'unit', old->>'unit');
+        unit text := price->>'unit';
         most_epsilon text := old->'budget'->>'epsilon';
         most_delta text := old->'budget'->>'delta';
         epsilon text := privmax_sum(old->'spent'->>'epsilon', price->>'epsilon', wide);
@@ -265,8 +300,9 @@ CREATE OR REPLACE FUNCTION privmax_spend(before text, price jsonb) RETURNS text
     BEGIN
         IF old->'state' = '{{}}' AND privmax_priced(price)
             AND coalesce(old->>'neighbors', price->>'neighbors') = price->>'neighbors'
-            AND coalesce(old->>'unit', unit, '') = coalesce(unit, '')
+            AND (old->>'neighbors' IS NULL OR old->>'unit' IS NOT DISTINCT FROM unit)
             AND privmax_most(epsilon, most_epsilon) AND privmax_most(delta, most_delta)
+            AND privmax_number(epsilon) AND privmax_number(delta)
         THEN
             RETURN '{{"budget":{{"delta":"' || most_delta || '","epsilon":"' || most_epsilon
                 || '"}},"neighbors":' || privmax_quoted(price->>'neighbors')
@@ -278,9 +314,106 @@ CREATE OR REPLACE FUNCTION privmax_spend(before text, price jsonb) RETURNS text
         RETURN NULL;
     END $$;
 CREATE OR REPLACE FUNCTION privmax_fits(total jsonb) RETURNS boolean
-    LANGUAGE plpgsql IMMUTABLE AS $$
-    BEGIN RETURN privmax_most(total->'spent'->>'epsilon', total->'budget'->>'epsilon')
-        AND privmax_most(total->'spent'->>'delta', total->'budget'->>'delta'); END $$;
+    LANGUAGE plpgsql IMMUTABLE STRICT AS $$
+    BEGIN RETURN CASE WHEN privmax_exact(total->'spent') AND privmax_exact(total->'budget')
+        THEN privmax_most(total->'spent'->>'epsilon', total->'budget'->>'epsilon')
+            AND privmax_most(total->'spent'->>'delta', total->'budget'->>'delta')
+        ELSE false END; END $$;
+CREATE OR REPLACE FUNCTION privmax_totaled(total jsonb) RETURNS boolean
+    LANGUAGE plpgsql STABLE AS $$
+    BEGIN RETURN total - '{{budget,neighbors,spent,state,unit}}'::text[] = '{{}}'
+        AND (total->'budget') - '{{epsilon,delta}}'::text[] = '{{}}'
+        AND (total->'spent') - '{{epsilon,delta}}'::text[] = '{{}}'
+        AND jsonb_typeof(total->'state') = 'object'
+        AND total->'neighbors' IN ('null', '"add-remove"', '"replace"')
+        AND (total->'unit' IS NULL OR privmax_label(total->>'unit', {LONGEST}))
+        AND (total->'state' = '{{}}' OR privmax_exact(total->'state')
+            AND privmax_number(total->'state'->>'slack') AND (
+                CASE WHEN jsonb_typeof(total->'state'->'tally') = 'object'
+                THEN NOT EXISTS (SELECT 1 FROM jsonb_object_keys(total->'state'->'tally') AS steps
+                    WHERE NOT privmax_number(steps))
+                ELSE privmax_number(total->'state'->>'tally') END)); END $$;
+CREATE OR REPLACE FUNCTION privmax_spelled(given text) RETURNS boolean
+    LANGUAGE plpgsql STABLE AS $$
+    DECLARE shortest text;
+    BEGIN
+        IF given ~ '^(0|-{{0,1}}[1-9][0-9]*)$' THEN
+            RETURN length(ltrim(given, '-')) <= {DIGITS};
+        ELSIF length(given) > 30 OR given !~ '{_FLOAT}' OR given ~ '^-{{0,1}}0[.]0000' THEN
+            RETURN false;
+        END IF;
+        shortest := given::double precision::text;
+        RETURN shortest::numeric = given::numeric OR length(privmax_digits(given)) <
+            length(privmax_digits(shortest));
+    END $$;
+CREATE OR REPLACE FUNCTION privmax_digits(given text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT btrim(regexp_replace(split_part(given, 'e', 1), '[-.]', '', 'g'), '0') $$;
+CREATE OR REPLACE FUNCTION privmax_sorted(given json, deep integer) RETURNS boolean
+    LANGUAGE plpgsql STABLE AS $$
+    BEGIN
+        IF deep < 1 THEN RETURN false; END IF;
+        IF json_typeof(given) = 'array' THEN
+            RETURN (SELECT coalesce(bool_and(privmax_sorted(value, deep - 1)), true)
+                FROM json_array_elements(given) AS elements (value)
+                WHERE json_typeof(value) IN ('object', 'array'));
+        END IF;
+        RETURN (SELECT coalesce(bool_and(coalesce(before < key, true) AND CASE
+                WHEN json_typeof(value) IN ('object', 'array')
+                THEN privmax_sorted(value, deep - 1) ELSE true END), true)
+            FROM (SELECT key COLLATE "C" AS key, value,
+                lag(key COLLATE "C") OVER (ORDER BY place) AS before
+                FROM json_each(given) WITH ORDINALITY AS entries (key, value, place)) AS entries);
+    END $$;
+CREATE OR REPLACE FUNCTION privmax_canonical(given text) RETURNS boolean
+    LANGUAGE plpgsql STABLE AS $$
+    DECLARE bare text;
+    BEGIN
+        IF given ~ '[^ -~]' OR (strpos(given, '\\') > 0 AND given !~ '{_ESCAPED}') THEN
+            RETURN false;
+        END IF;
+        bare := regexp_replace(given, '"([^"\\\\]|\\\\.)*"', '"', 'g');
+        RETURN strpos(bare, ' ') = 0 AND left(given, 1) = '{{'
+            AND (bare !~ '[0-9]' OR (SELECT bool_and(privmax_spelled(token[1]))
+                FROM regexp_matches(bare, '(-{{0,1}}[0-9][-+.0-9a-zA-Z]*)', 'g') AS token))
+            AND privmax_sorted(privmax_readable(given)::json, {DEEPEST});
+    END $$;
+CREATE OR REPLACE FUNCTION privmax_formed(event privmax_events) RETURNS boolean
+    LANGUAGE plpgsql STABLE AS $$
+    DECLARE
+        body jsonb;
+        part jsonb;
+        day text := left(event.moment, 10);
+    BEGIN
+        IF octet_length(event.body) > {LARGEST} OR event.moment !~ '{MOMENT}'
+            OR NOT privmax_label(event.ledger, {LONGEST}) OR NOT privmax_label(event.who, {LONGEST})
+            OR NOT coalesce(privmax_label(event.request, {LONGEST}), true)
+            OR NOT coalesce(privmax_label(event.account, {LONGEST}), true)
+        THEN RETURN false; END IF;
+        PERFORM make_date(split_part(day, '-', 1)::integer, split_part(day, '-', 2)::integer,
+            split_part(day, '-', 3)::integer);
+        IF NOT privmax_canonical(event.body) THEN RETURN false; END IF;
+        body := privmax_json(event.body);
+        part := body->'part';
+        RETURN coalesce(CASE event.kind
+            WHEN 'reserved' THEN jsonb_typeof(body->'what') = 'object'
+                AND privmax_priced(body->'price')
+            WHEN 'released' THEN body->'answer' IS NOT NULL
+            WHEN 'granted' THEN privmax_exact(body->'more')
+                AND jsonb_typeof(body->'why') = 'string' AND length(body->>'why') <= {REASON}
+            WHEN 'account' THEN privmax_exact(body->'budget')
+                AND jsonb_typeof(body->'why') = 'string' AND length(body->>'why') <= {REASON}
+            ELSE jsonb_typeof(body->'name') = 'string' AND body->>'name' = event.ledger
+                AND privmax_exact(body->'budget') AND body->'schema' = '{SCHEMA}'
+                AND jsonb_typeof(body->'rule') = 'string' AND body->>'rule' IN ({_RULES})
+                AND coalesce(jsonb_typeof(body->'id'), 'string') = 'string'
+                AND coalesce(jsonb_typeof(body->'strict'), 'boolean') = 'boolean'
+                AND (part IS NULL OR (jsonb_typeof(part->'whole') = 'string'
+                    AND jsonb_typeof(part->'id') = 'string'
+                    AND part->>'neighbors' IN ('add-remove', 'replace')
+                    AND privmax_label(part->>'unit', {LONGEST})
+                    AND part - '{{whole,id,neighbors,unit}}'::text[] = '{{}}'))
+            END, false);
+    END $$;
 CREATE OR REPLACE FUNCTION privmax_hash(event privmax_events, before text) RETURNS text
     LANGUAGE plpgsql IMMUTABLE AS $$
     BEGIN RETURN encode(sha256(convert_to('[' || concat_ws(',',
@@ -331,6 +464,7 @@ CREATE OR REPLACE FUNCTION privmax_check() RETURNS trigger LANGUAGE plpgsql AS $
             OR (NEW.kind = 'created') <> (NEW.seq = 1)
             OR (NEW.kind IN ('reserved', 'released')) <> (NEW.request IS NOT NULL)
         THEN RAISE EXCEPTION 'there is no such event'; END IF;
+        IF NOT privmax_formed(NEW) THEN RAISE EXCEPTION 'an event has the form of its kind'; END IF;
         SELECT * INTO old FROM privmax_events WHERE ledger = NEW.ledger AND seq = NEW.seq - 1;
         IF old IS NULL AND NEW.seq > 1 THEN RAISE EXCEPTION 'an event follows the last one'; END IF;
         IF NEW.account IS NOT NULL THEN
@@ -348,6 +482,8 @@ CREATE OR REPLACE FUNCTION privmax_check() RETURNS trigger LANGUAGE plpgsql AS $
         IF getdatabaseencoding() = 'UTF8'
             AND NEW.hash <> privmax_hash(NEW, coalesce(old.hash, ''))
         THEN RAISE EXCEPTION 'the hash of an event is over it and the hash before it'; END IF;
+        IF octet_length(NEW.totals) > {LARGEST} OR NOT privmax_canonical(NEW.totals)
+        THEN RAISE EXCEPTION 'totals are written in one way'; END IF;
         body := privmax_json(NEW.body);
         totals := privmax_json(NEW.totals);
         IF NEW.totals ~ '"(epsilon|delta|slack|tally)":"[0-9/]*[^0-9/"]'
@@ -355,7 +491,9 @@ CREATE OR REPLACE FUNCTION privmax_check() RETURNS trigger LANGUAGE plpgsql AS $
             OR totals->'account' IS DISTINCT FROM privmax_json(privmax_part(NEW.totals, 'account'))
         THEN RAISE EXCEPTION 'totals are written in one way'; END IF;
         FOREACH part IN ARRAY ARRAY[totals->'whole', totals->'account'] LOOP
-            IF part IS NOT NULL AND NOT privmax_fits(part)
+            IF part IS NOT NULL AND NOT coalesce(privmax_totaled(part), false)
+            THEN RAISE EXCEPTION 'totals have one form'; END IF;
+            IF part IS NOT NULL AND NOT coalesce(privmax_fits(part), false)
             THEN RAISE EXCEPTION 'no more is spent than was granted'; END IF;
         END LOOP;
         IF NEW.seq = 1 THEN
@@ -472,7 +610,29 @@ CREATE OR REPLACE FUNCTION privmax_write(
         RETURN NEXT other;
         RETURN NEXT made;
     END $$;
-REVOKE EXECUTE ON FUNCTION privmax_lock, privmax_append FROM PUBLIC;
+CREATE OR REPLACE FUNCTION privmax_blockers()
+    RETURNS TABLE (pid integer, who text, since timestamptz, waits boolean)
+    LANGUAGE plpgsql SECURITY DEFINER AS $$
+    BEGIN RETURN QUERY SELECT sessions.pid, sessions.usename::text, sessions.xact_start,
+            cardinality(pg_blocking_pids(sessions.pid)) > 0
+        FROM pg_stat_activity AS sessions
+        WHERE sessions.pid <> pg_backend_pid() AND sessions.datname = current_database()
+            AND EXISTS (SELECT 1 FROM pg_locks AS locks
+                WHERE locks.pid = sessions.pid AND locks.granted AND (
+                    (locks.relation IN ('privmax_ledgers'::regclass, 'privmax_events'::regclass)
+                        AND locks.mode <> 'AccessShareLock')
+                    OR (locks.locktype = 'advisory' AND locks.objid = {MAKING})))
+        ORDER BY 4, 3, 1;
+    END $$;
+CREATE OR REPLACE FUNCTION privmax_unblock(given integer) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER AS $$
+    BEGIN
+        IF NOT EXISTS (SELECT 1 FROM privmax_blockers() AS sessions WHERE sessions.pid = given)
+        THEN RETURN false; END IF;
+        RETURN pg_terminate_backend(given);
+    END $$;
+REVOKE EXECUTE ON FUNCTION privmax_lock, privmax_append, privmax_blockers, privmax_unblock
+    FROM PUBLIC;
 DO $$
     DECLARE
         path text := format('SET search_path = pg_catalog, %I, pg_temp', (
@@ -482,9 +642,10 @@ DO $$
     BEGIN
         FOR name IN SELECT oid::regprocedure::text FROM pg_proc
             WHERE proname IN ('privmax_check', 'privmax_lock', 'privmax_look', 'privmax_append',
-                'privmax_write') AND pronamespace = (
+                'privmax_write', 'privmax_blockers', 'privmax_unblock') AND pronamespace = (
                 SELECT relnamespace FROM pg_class WHERE oid = 'privmax_events'::regclass)
         LOOP EXECUTE format('ALTER FUNCTION %s %s', name, path); END LOOP;
+        ALTER FUNCTION privmax_check() SET extra_float_digits = 1;
     END $$;
 DROP TRIGGER IF EXISTS privmax_events_check ON privmax_events;
 CREATE TRIGGER privmax_events_check BEFORE INSERT ON privmax_events FOR EACH ROW EXECUTE FUNCTION
@@ -493,7 +654,7 @@ CREATE TRIGGER privmax_events_check BEFORE INSERT ON privmax_events FOR EACH ROW
 """No question marks, which are holes of a query (`postgres._placed`).
 
 Text in which PostgreSQL reads no JSON (NUL, halves of surrogate pairs) is left out of what is
-compared.
+compared. Escaped backslashes are set aside meanwhile: u0000 behind one is text.
 
 The search path of the functions is fixed: whoever may make temporary tables could else show them
 their own. It holds within all that these call, so those that only compute go without, and are

@@ -4,43 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from privmax.errors import LedgerError
-from privmax.ledger import events
+from privmax.ledger import events, shapes
 from privmax.ledger.events import (
-    Event,
+    Charge,
     Fault,
-    Price,
     Row,
     canonical,
-    is_moment,
     is_sealed,
     price_of,
     privacy_of,
 )
 from privmax.ledger.rules import Rule, Total, close, find_rule, total_of
+from privmax.ledger.shapes import UNREADABLE
 from privmax.privacy import Privacy
-
-UNREADABLE = ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError
-"""What to read a damaged row may end in."""
-
-
-@contextmanager
-def reading(event: Event) -> Iterator[None]:
-    """For what stands in an event, which somebody may have changed.
-
-    Raises:
-        LedgerError: It cannot be read.
-    """
-    try:
-        yield
-    except UNREADABLE:
-        raise LedgerError(
-            f"Event {event.seq} was changed and cannot be read. Run privmax budget verify."
-        ) from None
 
 
 @dataclass(frozen=True)
@@ -50,13 +29,13 @@ class Totals:
     whole: Total
     account: Total | None = None
 
-    def charge(self, rule: Rule, price: Price) -> Totals:
-        """What they are after one more charge; whether that fits is not asked here."""
+    def charge(self, rule: Rule, charge: Charge) -> Totals:
+        """Return what they are after one more charge; whether that fits is not asked here."""
         own = self.account
-        return Totals(rule.add(self.whole, price), None if own is None else rule.add(own, price))
+        return Totals(rule.add(self.whole, charge), None if own is None else rule.add(own, charge))
 
     def left(self) -> Privacy:
-        """What may still be charged: of the whole and of the account, whichever has less."""
+        """Return what may still be charged: of the whole and of the account, whichever has less."""
         left = self.whole.left()
         if self.account is None:
             return left
@@ -78,8 +57,9 @@ def totals_of(text: str) -> Totals:
 def after(
     rule: Rule, kind: str, body: Mapping[str, Any], totals: Totals, like: Totals | None = None
 ) -> Totals:
-    """The totals after an event of the ledger, or of the account in `totals`; whether they fit is
-    not asked here.
+    """Return the totals after an event of the ledger, or of the account in `totals`.
+
+    Whether they fit is not asked here.
 
     like    what is recorded as such, perhaps in the way of an older version
     """
@@ -100,8 +80,9 @@ def after(
 
 
 def follows(ledger: str, rule: Rule, row: Row, before: Row | None, own: Row | None) -> bool:
-    """Whether one event may be built on: its hash is right, its totals follow from those before it,
-    and they fit.
+    """Return whether one event may be built on.
+
+    Its hash is right, its totals follow from those before it, and they fit.
 
     before    the event before it; None: it is the first
     own       the event before it of its account, if there is one
@@ -127,8 +108,8 @@ def follows(ledger: str, rule: Rule, row: Row, before: Row | None, own: Row | No
             (totals.whole, later.whole),
             *([] if account is None else [(account, later.account)]),
         ]
-        price = price_of(body["price"])
-        return all(new is not None and rule.counts(old, price, new) for old, new in pairs)
+        charge = price_of(body["price"])
+        return all(new is not None and rule.counts(old, charge, new) for old, new in pairs)
     except UNREADABLE:
         return False
 
@@ -146,17 +127,18 @@ _OUTSIDE = (
 def faults(
     ledger: str, rows: Iterable[Row], head: tuple[int, str], outside: Iterable[Row] = ()
 ) -> list[Fault]:
-    """Everything that is wrong with a history. One change is told once: what follows is judged by
-    what is recorded.
+    """List everything that is wrong with a history.
+
+    One change is listed once: what follows is judged by what is recorded.
 
     outside   events of the ledger that were not between 1 and the last when that was read
     """
     replay = _Replay(ledger)
-    found = [Fault(row.seq, _OUTSIDE[row.seq > 0]) for row in outside if isinstance(row.seq, int)]
-    found += [Fault(seq, what) for row in rows for seq, what in replay.row(row)]
+    results = [Fault(row.seq, _OUTSIDE[row.seq > 0]) for row in outside if isinstance(row.seq, int)]
+    results += [Fault(seq, what) for row in rows for seq, what in replay.row(row)]
     last, noted = replay.last, head[0]
     if last < noted:
-        found.append(
+        results.append(
             Fault(
                 last + 1,
                 f"events {last + 1} to {noted} are missing"
@@ -165,8 +147,8 @@ def faults(
             )
         )
     elif head != (last, replay.hash):
-        found.append(Fault(last, "it is not the event that the database noted as the last one"))
-    return found
+        results.append(Fault(last, "it is not the event that the database noted as the last one"))
+    return results
 
 
 @dataclass
@@ -192,15 +174,20 @@ class _Replay:
         elif not is_sealed(self.hash, self.ledger, row):
             yield row.seq, "its hash does not match: it, or the event before it, was changed"
         self.last, self.hash = row.seq, row.hash
+        faults = list(self._check(row))
+        yield from ((row.seq, what) for what in faults or shapes.faults(row))
+
+    def _check(self, row: Row) -> Iterator[str]:
+        """Faults of what it says."""
         try:
             body, totals = json.loads(row.body), totals_of(row.totals)
             if (canonical(body), canonical(json.loads(row.totals))) != (row.body, row.totals):
-                yield row.seq, "it is not written in the one way events are written"
-            if not is_moment(row.moment):
-                yield row.seq, "its time is none"
-            yield from ((row.seq, what) for what in self._content(row, body, totals))
+                yield "it is not written in the one way events are written"
+            if not shapes.is_moment(row.moment):
+                yield "its time is none"
+            yield from self._content(row, body, totals)
         except UNREADABLE:
-            yield row.seq, "its content cannot be read"
+            yield "its content cannot be read"
 
     def _content(self, row: Row, body: dict[str, Any], totals: Totals) -> Iterator[str]:
         if (row.kind == events.CREATED) != (row.seq == 1):
@@ -223,8 +210,9 @@ class _Replay:
             self.accounts[row.account] = totals.account
 
     def _before(self, row: Row, body: dict[str, Any], totals: Totals) -> Totals | None:
-        """The totals before the event, of the whole and of its account; None: there is nothing to
-        go by.
+        """Return the totals before the event, of the whole and of its account.
+
+        None where there is nothing to go by.
         """
         if row.seq == 1:
             self.rule = find_rule(body["rule"])

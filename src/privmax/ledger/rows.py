@@ -1,5 +1,6 @@
-"""The questions a ledger asks of its database. The text of every query is fixed; what is asked
-about is bound to it.
+"""The questions a ledger asks of its database.
+
+The text of every query is fixed; what is asked about is bound to it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,11 @@ HOLES = ", ".join("?" * (1 + len(COLUMNS.split(","))))
 """For the name of a ledger and the columns of an event."""
 
 _EVENTS = f"SELECT {COLUMNS} FROM privmax_events WHERE ledger = ?"
+
+_OPEN = """kind = 'reserved' AND NOT EXISTS (
+    SELECT 1 FROM privmax_events answered WHERE answered.ledger = privmax_events.ledger
+    AND answered.request = privmax_events.request AND answered.kind = 'released')"""
+"""Which events are charges without a recorded answer; the index on request ids decides."""
 
 LAST = (1 << 63) - 1
 """A number above that of every event."""
@@ -88,41 +94,45 @@ class Rows:
         """When the event was made, if it is made already."""
 
     def head(self) -> tuple[int, str] | None:
-        """Number and hash of the last event, as the database noted them; None: there is no such
-        ledger.
+        """Return number and hash of the last event, as the database noted them.
+
+        None where there is no such ledger.
         """
         if self._head is None:  # once is enough: a transaction that writes has the ledger to itself
             self._take(self._execute(self.HEAD, [self._ledger]))
         return self._head
 
-    def _take(self, found: list[tuple[Any, ...]]) -> None:
+    def _take(self, heads: list[tuple[Any, ...]]) -> None:
         """Remember what the database noted as the head."""
-        if found and not isinstance(found[0][0], int):
+        if heads and not isinstance(heads[0][0], int):
             raise LedgerError(
                 f"The database no longer says which event of the ledger {self._ledger!r} is the "
                 f"last. Restore a backup."
             )
-        self._head = (found[0][0], str(found[0][1])) if found else None
+        self._head = (heads[0][0], str(heads[0][1])) if heads else None
 
     def at(self, seq: int) -> Row | None:
         return self.by_number(seq).get(seq)
 
     def by_number(self, *seqs: int) -> dict[int, Row]:
-        """Those of some events that are there, by number."""
+        """Return those of some events that are there, by number."""
         known = {seq: self._found["seq", seq] for seq in seqs if ("seq", seq) in self._found}
         rows = {seq: row for seq, row in known.items() if row is not None}
-        asked = sorted(set(seqs) - set(known))
-        if asked:
-            query = f"{_EVENTS} AND seq IN ({', '.join('?' * len(asked))})"
+        unknown = sorted(set(seqs) - set(known))
+        if unknown:
+            query = f"{_EVENTS} AND seq IN ({', '.join('?' * len(unknown))})"
             rows |= {
                 row.seq: row
-                for row in (Row(*found) for found in self._execute(query, [self._ledger, *asked]))
+                for row in (
+                    Row(*columns) for columns in self._execute(query, [self._ledger, *unknown])
+                )
             }
         return rows
 
     def outside(self, last: int) -> list[Row]:
-        """The first event numbered below 1, and the first above the last one: there should be
-        none.
+        """Return the first event numbered below 1, and the first above the last one.
+
+        There should be none.
         """
         below = self._row("AND seq < 1 ORDER BY seq LIMIT 1")
         return [*([] if below is None else [below]), *self.after(last, 1)]
@@ -136,28 +146,47 @@ class Rows:
         )
 
     def last_of_account(self, account: str, before: int = LAST) -> Row | None:
-        """The last event of an account, among those before one."""
+        """Return the last event of an account, among those before one."""
         key = "account", account, before
         if key in self._found:
             return self._found[key]
         return self._row("AND account = ? AND seq < ? ORDER BY seq DESC LIMIT 1", account, before)
 
     def ledgers(self) -> list[str]:
-        """Names of all ledgers of the database, sorted."""
-        found = self._execute("SELECT name FROM privmax_ledgers", [])
-        return sorted(str(name) for (name,) in found)
+        """Return the names of all ledgers of the database, sorted."""
+        names = self._execute("SELECT name FROM privmax_ledgers", [])
+        return sorted(str(name) for (name,) in names)
 
     def accounts(self) -> list[str]:
-        """Names of the accounts, in the order in which they were opened."""
+        """Return the names of the accounts, in the order in which they were opened."""
         query = (
             "SELECT account FROM privmax_events WHERE ledger = ? AND kind = 'account' ORDER BY seq"
         )
         return [str(account) for (account,) in self._execute(query, [self._ledger])]
 
-    def after(self, seq: int, limit: int) -> list[Row]:
-        """At most so many rows behind one, in order."""
-        query = f"{_EVENTS} AND seq > ? ORDER BY seq LIMIT ?"
-        return [Row(*found) for found in self._execute(query, [self._ledger, seq, limit])]
+    def after(self, seq: int, limit: int, end: int = LAST) -> list[Row]:
+        """Return at most so many rows behind one, in order, up to a last one."""
+        up_to = [] if end == LAST else [end]  # without it, numbers that are text come, too
+        query = f"{_EVENTS} AND seq > ? {'AND seq <= ? ' * len(up_to)}ORDER BY seq LIMIT ?"
+        bound = [self._ledger, seq, *up_to, limit]
+        return [Row(*columns) for columns in self._execute(query, bound)]
+
+    def last_up_to(self, seq: int, skip: int = 0) -> Row | None:
+        """Return the last row up to a number, after so many are left out.
+
+        Numbers may have gaps or be fractions where one was forged, so nothing is computed from
+        them.
+        """
+        return self._row("AND seq <= ? ORDER BY seq DESC LIMIT 1 OFFSET ?", seq, skip)
+
+    def last_before(self, seq: int) -> Row | None:
+        """Return the last row below a number."""
+        return self._row("AND seq < ? ORDER BY seq DESC LIMIT 1", seq)
+
+    def unanswered(self, before: int, limit: int) -> list[Row]:
+        """Return at most so many charges before an event without an answer, the last first."""
+        query = f"{_EVENTS} AND {_OPEN} AND seq < ? ORDER BY seq DESC LIMIT ?"
+        return [Row(*columns) for columns in self._execute(query, [self._ledger, before, limit])]
 
     def begin(self) -> bool:
         """Take the name of a new ledger; False: it is taken."""
@@ -170,8 +199,9 @@ class Rows:
         return self.head() == (0, "")  # of another process, it would have its first event already
 
     def append(self, row: Row) -> None:
-        """Add a row; the database itself moves the head, and refuses a row that does not follow
-        it.
+        """Add a row; the database itself moves the head.
+
+        It refuses a row that does not follow the head.
         """
         self._add([self._ledger, *row])
         self._head = row.seq, row.hash
@@ -182,16 +212,26 @@ class Rows:
         if row.account is not None:
             self._found["account", row.account, LAST] = row
 
+    def is_closed(self, charge: Row) -> bool:
+        """Return whether an answer to an open charge was drawn, so that none may be drawn again."""
+        return False
+
+    def close(self, charges: Sequence[Row]) -> None:
+        """Note durably, before anything else is written, that answers to charges were drawn.
+
+        That succeeds or fails whatever the answers are. From here on a failure closes the requests.
+        """
+
     def is_new(self, row: Row) -> bool:
-        """Whether a row was added by this very transaction."""
+        """Return whether a row was added by this very transaction."""
         return row in self._added
 
     def _add(self, bound: Sequence[Any]) -> None:
         self._execute(self.APPEND, bound)
 
     def _row(self, where: str, *bound: Any) -> Row | None:
-        found = self._execute(f"{_EVENTS} {where}", [self._ledger, *bound])
-        return Row(*found[0]) if found else None
+        rows = self._execute(f"{_EVENTS} {where}", [self._ledger, *bound])
+        return Row(*rows[0]) if rows else None
 
 
 class Turn:
@@ -263,13 +303,14 @@ class Store(Protocol):
         """Who works here, if nobody says otherwise."""
 
     def reading(self, ledger: str) -> AbstractContextManager[Rows]:
-        """What was committed."""
+        """Return what was committed."""
 
     def writing(
         self, ledger: str, request: str | None = None, wanted: Lookup = NOTHING
     ) -> AbstractContextManager[Rows]:
-        """One transaction with the ledger to itself; it is durable when the block has ended without
-        an error.
+        """Open one transaction with the ledger to itself.
+
+        It is durable when the block has ended without an error.
 
         request   id by which to try again if nobody can know whether it is
         wanted    what will be asked about: to say so saves time, and changes nothing else
@@ -286,12 +327,12 @@ class Store(Protocol):
         """See that all that was read before is on the disk: it may be told to people then."""
 
     def damage(self) -> Iterator[str]:
-        """What the database itself finds wrong with its files."""
+        """Yield what the database itself finds wrong with its files."""
 
     def close(self) -> None: ...
 
 
 def unknown(request: str | None) -> str:
-    """What to say when nobody can know whether a commit happened."""
+    """Return what to say when nobody can know whether a commit happened."""
     retry = f" Repeat the request {request!r}: that never charges twice." if request else ""
     return f"It is not known whether the commit took effect; count a charge as spent.{retry}"

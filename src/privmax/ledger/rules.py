@@ -18,7 +18,7 @@ from typing import Any, Final, Protocol
 
 from privmax.composition import epsilon_of_rho, price_by_concentration
 from privmax.errors import LedgerError, ParameterError, explain_install
-from privmax.ledger.events import Price, exact_text, label, privacy_json, privacy_of
+from privmax.ledger.events import Charge, exact_text, label, privacy_json, privacy_of
 from privmax.noise.balls import START, above, precision
 from privmax.numbers import exact, plain
 from privmax.privacy import Privacy, relation
@@ -71,8 +71,8 @@ class Total:
     state       what the rule has added up, as JSON
     neighbors   the relation that all charges are stated for, fixed by the first; None: there was no
                 charge yet
-    unit        what all charges hide ("user", "basket", "row"), fixed by the first that says so;
-                None: none did
+    unit        what all charges hide ("user", "basket", "row"), fixed by the first that says so,
+                and all after it must; None: none did
     """
 
     budget: Privacy
@@ -87,18 +87,24 @@ class Total:
     def left(self) -> Privacy:
         return less(self.budget, self.spent)
 
-    def takes(self, price: Price) -> bool:
-        """Whether a cost is stated for the relation and the unit of the charges so far: only then
-        do they add up.
-        """
-        return self.neighbors in (None, price.neighbors) and (
-            price.unit is None or self.unit in (None, price.unit)
-        )
+    def takes(self, charge: Charge) -> bool:
+        """Return whether a cost is stated for the relation and the unit of the charges so far.
 
-    def bind(self, price: Price) -> Total:
-        """The same, held to the relation and the unit of a cost."""
+        Only then do they add up.
+        """
+        return self.neighbors in (None, charge.neighbors) and self.unit in (None, charge.unit)
+
+    def says_unit(self, charge: Charge) -> bool:
+        """Return whether a cost says as much of its unit as the charges so far do.
+
+        Ledgers of privmax 0.1.0 said nothing, and go on with a cost that does.
+        """
+        return self.neighbors is None or self.unit == charge.unit
+
+    def bind(self, charge: Charge) -> Total:
+        """Return the same, held to the relation and the unit of a cost."""
         return replace(
-            self, neighbors=price.neighbors, unit=self.unit if price.unit is None else price.unit
+            self, neighbors=charge.neighbors, unit=self.unit if charge.unit is None else charge.unit
         )
 
     def grant(self, more: Privacy) -> Total:
@@ -130,18 +136,21 @@ class Rule(Protocol):
     name: str
 
     def start(self, budget: Privacy, like: Total | None = None) -> Total:
-        """Nothing spent of a new budget. `like`: as an older version wrote it, if that wrote this
-        one.
+        """Return the total of a new budget, of which nothing is spent.
+
+        `like`: as an older version wrote it, if that wrote this one.
         """
 
-    def add(self, total: Total, price: Price) -> Total:
-        """What is spent after one more charge; whether it fits, and whether `total` takes it, is
-        not asked here.
+    def add(self, total: Total, charge: Charge) -> Total:
+        """Return what is spent after one more charge.
+
+        Whether it fits, and whether `total` takes it, is not asked here.
         """
 
-    def counts(self, total: Total, price: Price, later: Total) -> bool:
-        """Whether `later` is what `add` makes of `total` and one more charge, but for what floats
-        may differ in.
+    def counts(self, total: Total, charge: Charge, later: Total) -> bool:
+        """Return whether `later` is what `add` makes of `total` and one more charge.
+
+        They may differ in what floats may differ in.
         """
 
     def check(self, total: Total) -> None:
@@ -156,11 +165,11 @@ class Basic:
     def start(self, budget: Privacy, like: Total | None = None) -> Total:
         return Total(budget, _NOTHING, {})
 
-    def add(self, total: Total, price: Price) -> Total:
-        return replace(total.bind(price), spent=_sum(total.spent, price.privacy))
+    def add(self, total: Total, charge: Charge) -> Total:
+        return replace(total.bind(charge), spent=_sum(total.spent, charge.privacy))
 
-    def counts(self, total: Total, price: Price, later: Total) -> bool:
-        return total.takes(price) and later == self.add(total, price)
+    def counts(self, total: Total, charge: Charge, later: Total) -> bool:
+        return total.takes(charge) and later == self.add(total, charge)
 
     def check(self, total: Total) -> None:
         pass
@@ -180,39 +189,39 @@ class Conversion:
     def start(self, budget: Privacy, like: Total | None = None) -> Total:
         return Total(budget, Privacy(0), self._state(_NOTHING, budget.delta / 2, self._none()))
 
-    def add(self, total: Total, price: Price) -> Total:
-        state = self._add_price(total.state, price)
+    def add(self, total: Total, charge: Charge) -> Total:
+        state = self._add_price(total.state, charge)
         sums, slack = privacy_of(state), exact("slack", state["slack"])
         spent = Privacy(
             max(total.spent.epsilon, self._least(state)),
             min(short(sums.delta + slack), Fraction(1)),
         )
-        return replace(total.bind(price), spent=spent, state=state)
+        return replace(total.bind(charge), spent=spent, state=state)
 
-    def counts(self, total: Total, price: Price, later: Total) -> bool:
-        if not total.takes(price) or later.state != self._add_price(total.state, price):
+    def counts(self, total: Total, charge: Charge, later: Total) -> bool:
+        if not total.takes(charge) or later.state != self._add_price(total.state, charge):
             return False
         try:
-            expected = self.add(total, price)
+            expected = self.add(total, charge)
         except (
             LedgerError
         ):  # without the package of the rule nothing is charged here, but the ledger may be read
-            expected = replace(total.bind(price), spent=later.spent, state=later.state)
+            expected = replace(total.bind(charge), spent=later.spent, state=later.state)
             return later == expected and total.spent.epsilon <= later.spent.epsilon
         return close(expected.spent, later.spent) and later == replace(expected, spent=later.spent)
 
     def check(self, total: Total) -> None:
-        self._add_price(total.state, Price(_NOTHING))
+        self._add_price(total.state, Charge(_NOTHING))
 
-    def _add_price(self, state: Mapping[str, Any], price: Price) -> dict[str, Any]:
-        sums = _sum(privacy_of(state), price.privacy)
+    def _add_price(self, state: Mapping[str, Any], charge: Charge) -> dict[str, Any]:
+        sums = _sum(privacy_of(state), charge.privacy)
         return {
             **state,
-            **self._state(sums, exact("slack", state["slack"]), self._more(state, price)),
+            **self._state(sums, exact("slack", state["slack"]), self._more(state, charge)),
         }
 
     def _least(self, state: Mapping[str, Any]) -> Fraction:
-        """The least epsilon that is proved for all charges."""
+        """Return the least epsilon that is proved for all charges."""
         sums, slack = privacy_of(state), exact("slack", state["slack"])
         together = self._epsilon(state["tally"], slack) if slack else None
         return sums.epsilon if together is None else min(sums.epsilon, together)
@@ -221,16 +230,17 @@ class Conversion:
         return {**privacy_json(sums), "slack": exact_text(slack), "tally": tally}
 
     def _none(self) -> Any:
-        """The tally of no charges, as JSON."""
+        """Return the tally of no charges, as JSON."""
         raise NotImplementedError
 
-    def _more(self, state: Mapping[str, Any], price: Price) -> Any:
-        """The tally with one more charge."""
+    def _more(self, state: Mapping[str, Any], charge: Charge) -> Any:
+        """Return the tally with one more charge."""
         raise NotImplementedError
 
     def _epsilon(self, tally: Any, slack: Fraction) -> Fraction | None:
-        """What the charges of a tally cost together at a delta of `slack`, not counting their own
-        deltas.
+        """Return what the charges of a tally cost together at a delta of `slack`.
+
+        Their own deltas are not counted.
 
         None: no better than their sum.
         """
@@ -238,8 +248,10 @@ class Conversion:
 
 
 class Concentration(Conversion):
-    """Zero-concentrated differential privacy: the tally is the sum of ε²/2, or of ε²/8 for draws of
-    bounded range, or of the rho that a charge states.
+    """Zero-concentrated differential privacy.
+
+    The tally is the sum of ε²/2, or of ε²/8 for draws of bounded range, or of the rho that a charge
+    states.
 
     A charge that states its rho is counted without its delta. From then on the sum of epsilons
     says nothing, as that delta is not counted: the state has the route "tally". Where a total has
@@ -252,17 +264,17 @@ class Concentration(Conversion):
     def _none(self) -> str:
         return "0"
 
-    def _add_price(self, state: Mapping[str, Any], price: Price) -> dict[str, Any]:
-        if _states_rho(state, price) and price.privacy.delta:
-            free = replace(price, privacy=Privacy(price.privacy.epsilon))
+    def _add_price(self, state: Mapping[str, Any], charge: Charge) -> dict[str, Any]:
+        if _states_rho(state, charge) and charge.privacy.delta:
+            free = replace(charge, privacy=Privacy(charge.privacy.epsilon))
             return {**super()._add_price(state, free), **self._route}
-        return super()._add_price(state, price)
+        return super()._add_price(state, charge)
 
-    def _more(self, state: Mapping[str, Any], price: Price) -> str:
-        square = price.privacy.epsilon**2
-        rho = square / 8 if price.ranged and not price.privacy.delta else square / 2
-        if price.rho is not None and _states_rho(state, price):
-            rho = price.rho
+    def _more(self, state: Mapping[str, Any], charge: Charge) -> str:
+        square = charge.privacy.epsilon**2
+        rho = square / 8 if charge.bounded_range and not charge.privacy.delta else square / 2
+        if charge.rho is not None and _states_rho(state, charge):
+            rho = charge.rho
         return exact_text(short(exact("tally", state["tally"]) + rho))
 
     def _least(self, state: Mapping[str, Any]) -> Fraction:
@@ -281,14 +293,15 @@ class Concentration(Conversion):
             return Fraction(above(cost * GRID), GRID)
 
 
-def _states_rho(state: Mapping[str, Any], price: Price) -> bool:
-    """Whether a charge is counted by the rho it states."""
-    return price.rho is not None and exact("slack", state["slack"]) >= LEAST
+def _states_rho(state: Mapping[str, Any], charge: Charge) -> bool:
+    """Return whether a charge is counted by the rho it states."""
+    return charge.rho is not None and exact("slack", state["slack"]) >= LEAST
 
 
 class Convolution(Conversion):
-    """Privacy loss distributions, by the package dp-accounting. The tally counts charges by their
-    epsilon.
+    """Privacy loss distributions, by the package dp-accounting.
+
+    The tally counts charges by their epsilon.
 
     Epsilons are rounded up to the grid of the distributions. For costs that do not depend on
     earlier answers. Each different cost takes a convolution, so if there are more than
@@ -307,9 +320,9 @@ class Convolution(Conversion):
     def _none(self) -> dict[str, int]:
         return {}
 
-    def _more(self, state: Mapping[str, Any], price: Price) -> dict[str, int]:
+    def _more(self, state: Mapping[str, Any], charge: Charge) -> dict[str, int]:
         tally: dict[str, int] = state["tally"]
-        steps = str(-(-price.privacy.epsilon * STEPS // 1))
+        steps = str(-(-charge.privacy.epsilon * STEPS // 1))
         more = {**tally, steps: tally.get(steps, 0) + 1}
         return more if "different" not in state else _merge(more, int(state["different"]))
 
@@ -333,8 +346,9 @@ class Convolution(Conversion):
 
 
 def _merge(tally: Mapping[str, int], most: int) -> dict[str, int]:
-    """The tally with at most so many costs: one at a time goes up to the next, the one for which
-    that adds least.
+    """Merge costs until the tally has at most so many.
+
+    One at a time goes up to the next, the one for which that adds least.
     """
     counts = {int(steps): times for steps, times in tally.items()}
     while len(counts) > most:
@@ -347,7 +361,7 @@ def _merge(tally: Mapping[str, int], most: int) -> dict[str, int]:
 
 
 def _losses() -> tuple[Any, Any]:
-    """The modules of dp-accounting; it ships no types."""
+    """Return the modules of dp-accounting; it ships no types."""
     try:
         names = "privacy_loss_distribution", "common"
         one, other = (import_module(f"dp_accounting.pld.{name}") for name in names)
@@ -364,7 +378,7 @@ RULES: Final[Mapping[str, Rule]] = {
 
 
 def rule_for(name: object, budget: Privacy) -> Rule:
-    """The rule of a new ledger, if it can be used with its budget."""
+    """Return the rule of a new ledger, if it can be used with its budget."""
     rule = find_rule(name)
     least = LEAST_PLD if rule.name == PLD else LEAST
     if rule.name != BASIC and budget.delta / 2 < least:
@@ -388,20 +402,21 @@ def find_rule(name: object) -> Rule:
 
 
 def less(more: Privacy, spent: Privacy) -> Privacy:
-    """The difference, 0 where it would be negative."""
+    """Return the difference, 0 where it would be negative."""
     zero = Fraction(0)
     return Privacy(max(more.epsilon - spent.epsilon, zero), max(more.delta - spent.delta, zero))
 
 
 def close(one: Privacy, other: Privacy) -> bool:
-    """Whether two totals are one cost, perhaps computed on different machines: orders are chosen
-    in floats.
+    """Return whether two totals are one cost, perhaps computed on different machines.
+
+    Orders are chosen in floats.
     """
     return abs(one.epsilon - other.epsilon) <= TOLERANCE * one.epsilon and one.delta == other.delta
 
 
 def short(number: Fraction, bits: int = BITS) -> Fraction:
-    """The number itself if its denominator is short, else the next multiple of 2^-bits above it."""
+    """Return the number if its denominator is short, else the next multiple of 2^-bits above."""
     if number.denominator.bit_length() <= bits:
         return number
     return Fraction(-((-number.numerator << bits) // number.denominator), 1 << bits)

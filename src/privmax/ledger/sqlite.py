@@ -9,71 +9,62 @@ import sqlite3
 import stat
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from privmax.errors import LedgerError
+from privmax.errors import BudgetError, LedgerError
 from privmax.ledger import files
-from privmax.ledger.checks import TRIGGERS
-from privmax.ledger.events import SCHEMA
+from privmax.ledger.events import SCHEMA, Row
 from privmax.ledger.files import OpenFile
 from privmax.ledger.forks import gate, this_process
 from privmax.ledger.rows import NOTHING, Draft, Lookup, Rows, Turn, UnwritableError, unknown
-from privmax.retries import passes_later
+from privmax.ledger.sqlite_errors import (
+    ERRORS,
+    OLDER,
+    PASSING,
+    PATIENCE,
+    UNREADABLE,
+    explain,
+    is_busy,
+)
+from privmax.ledger.sqlite_schema import APPLICATION, guard, make_tables, read_schema
+from privmax.retries import is_transient
+from privmax.sources.engines.sqlite import SQLite
 
-PATIENCE = 60.0
-"""Seconds to wait for another process that writes."""
+T = TypeVar("T")
 
 PAUSE = 0.0005, 0.005
 """Seconds between two attempts, at least and at most: as long as a commit or two take. By chance,
 so that everybody has a turn.
 """
 
-APPLICATION = 0x504D584C
-"""Marks the file as ours in SQLite's header."""
 
-TABLES = """
-CREATE TABLE privmax_ledgers (
-    name TEXT NOT NULL PRIMARY KEY,
-    seq INTEGER NOT NULL,
-    hash TEXT NOT NULL
-);
-CREATE TABLE privmax_events (
-    ledger TEXT NOT NULL REFERENCES privmax_ledgers (name),
-    seq INTEGER NOT NULL,
-    kind TEXT NOT NULL,
-    moment TEXT NOT NULL,
-    who TEXT NOT NULL,
-    request TEXT,
-    account TEXT,
-    body TEXT NOT NULL,
-    totals TEXT NOT NULL,
-    hash TEXT NOT NULL,
-    PRIMARY KEY (ledger, seq)
-);
-CREATE UNIQUE INDEX privmax_events_request ON privmax_events (ledger, request, kind) WHERE request IS NOT NULL;
-CREATE INDEX privmax_events_account ON privmax_events (ledger, account, seq) WHERE account IS NOT NULL;
-CREATE TRIGGER privmax_events_follow BEFORE INSERT ON privmax_events
-    WHEN NOT EXISTS (SELECT 1 FROM privmax_ledgers WHERE name = NEW.ledger AND seq = NEW.seq - 1)
-    BEGIN SELECT RAISE(ABORT, 'an event follows the last one'); END;
-CREATE TRIGGER privmax_events_head AFTER INSERT ON privmax_events
-    BEGIN UPDATE privmax_ledgers SET seq = NEW.seq, hash = NEW.hash WHERE name = NEW.ledger; END;
-CREATE TRIGGER privmax_events_kept BEFORE UPDATE ON privmax_events
-    BEGIN SELECT RAISE(ABORT, 'events are never changed'); END;
-CREATE TRIGGER privmax_events_held BEFORE DELETE ON privmax_events
-    BEGIN SELECT RAISE(ABORT, 'events are never deleted'); END;
-CREATE TRIGGER privmax_ledgers_new BEFORE INSERT ON privmax_ledgers
-    WHEN NEW.seq <> 0 OR EXISTS (SELECT 1 FROM privmax_ledgers WHERE name = NEW.name)
-    BEGIN SELECT RAISE(ABORT, 'a name is taken once'); END;
-CREATE TRIGGER privmax_ledgers_kept BEFORE UPDATE ON privmax_ledgers
-    WHEN NEW.name <> OLD.name OR NEW.seq <> OLD.seq + 1 OR NOT EXISTS (
-        SELECT 1 FROM privmax_events WHERE ledger = NEW.name AND seq = NEW.seq AND hash = NEW.hash)
-    BEGIN SELECT RAISE(ABORT, 'the head only follows events'); END;
-CREATE TRIGGER privmax_ledgers_held BEFORE DELETE ON privmax_ledgers
-    BEGIN SELECT RAISE(ABORT, 'ledgers are never deleted'); END;
-"""
+class FileRows(Rows):
+    """Rows of a file, which notes that an answer was drawn before it is written."""
+
+    closed = False
+    """Whether requests were closed by this transaction: if it fails, they stay so."""
+
+    def __init__(self, store: SqliteStore, ledger: str) -> None:
+        super().__init__(store._execute, ledger)
+        self._store = store
+
+    def is_closed(self, charge: Row) -> bool:
+        rows = self._execute(_FIND_OPEN, [self._ledger, charge.seq])
+        return not rows or rows[0][1] != _NOT_CLOSED
+
+    def close(self, charges: Sequence[Row]) -> None:
+        numbers = [
+            number
+            for charge in charges
+            for number, closed in self._execute(_FIND_OPEN, [self._ledger, charge.seq])
+            if closed == _NOT_CLOSED
+        ]
+        if numbers:
+            self._store.mark_closed(numbers)
+        self.closed = True
 
 
 class SqliteStore:
@@ -85,12 +76,12 @@ class SqliteStore:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path = Path(path).absolute()
+        self._path = Path(os.path.abspath(path))  # whatever the working directory is later
         self._name = os.fspath(self._path)
         self.shown = (
             os.fspath(path).encode("utf-8", "backslashreplace").decode()
         )  # a name need not be text
-        self.place = path
+        self.place = self._name
         self._turn = Turn(self.shown)
         self._file: tuple[int, int] | None = None
         self._open: OpenFile | None = None
@@ -111,16 +102,47 @@ class SqliteStore:
     @contextmanager
     def reading(self, ledger: str) -> Iterator[Rows]:
         with self._transaction(_READING):
-            yield Rows(self._execute, ledger)
+            yield FileRows(self, ledger)
 
     @contextmanager
     def writing(
         self, ledger: str, request: str | None = None, wanted: Lookup = NOTHING
     ) -> Iterator[Rows]:
         with self._transaction(_WRITING):
-            yield Rows(self._execute, ledger)
-            self._same_file()
-            self._execute("COMMIT", committing=True, request=request)
+            rows = FileRows(self, ledger)
+            try:
+                yield rows
+                self._same_file()
+                self._execute("COMMIT", committing=True, request=request)
+            except LedgerError as error:
+                if not rows.closed or isinstance(error, BudgetError):
+                    raise
+                # It may have to do with the answer, and the file says already that one was drawn.
+                raise UnwritableError(str(error), retry=error.retry) from None
+
+    def mark_closed(self, numbers: Sequence[int]) -> None:
+        """Note that answers to open charges were drawn, before they are written, and commit that.
+
+        One byte changes for each, in place and without a journal: that needs no room on a full
+        disk, and whichever part of it a crash leaves is right. Others are kept out until the
+        transaction ends that writes the answers, so that none of them takes a request that is being
+        answered for one that failed. Nothing was written in this transaction before.
+        """
+        try:
+            self._execute("PRAGMA locking_mode = EXCLUSIVE")  # keeps the lock between transactions
+            self._execute("COMMIT", committing=True)
+            self._execute("PRAGMA journal_mode = MEMORY")
+            self._execute(_WRITING)
+            self._try(lambda connection: _set_closed(connection, numbers))
+            self._execute("COMMIT", committing=True)
+            self._execute("PRAGMA journal_mode = DELETE")
+            self._execute(_WRITING)
+            self._execute("PRAGMA locking_mode = NORMAL")  # the lock ends with the transaction
+        except UnwritableError as error:  # the same whatever the answers are
+            failure = LedgerError(str(error), retry=error.retry)
+        else:
+            return
+        raise failure
 
     writes = False
     """There is no round trip to save."""
@@ -132,9 +154,14 @@ class SqliteStore:
         pass  # nobody reads what is not on the disk
 
     def damage(self) -> Iterator[str]:
+        faults = self._check_pages()
+        if faults and self._check_pages():  # not if the disk failed for a moment only
+            yield from faults
+
+    def _check_pages(self) -> list[str]:
         with self._transaction(_READING):
-            found = self._execute("PRAGMA integrity_check(20)")
-        yield from (str(text) for (text,) in found if text != "ok")
+            rows = self._execute("PRAGMA integrity_check(20)")
+        return [str(text) for (text,) in rows if text != "ok"]
 
     def close(self) -> None:
         with self._turn.take():
@@ -144,13 +171,14 @@ class SqliteStore:
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[None]:
-        """Whatever was not committed at the end of the block is undone; after an error the file is
-        closed too.
+        """Undo whatever was not committed at the end of the block.
+
+        After an error the file is closed too.
         """
         with self._turn.take():
             _part()
             start = time.monotonic()
-            while True:
+            while True:  # ends: past PATIENCE, `_begin` fails instead of waiting
                 with gate.passage():
                     process, keep = this_process(), False
                     try:
@@ -203,20 +231,20 @@ class SqliteStore:
                 connection.execute("PRAGMA journal_mode = DELETE")
                 connection.execute(begin)
                 self._check(connection)
-            schema = _schema(connection)
+            schema = read_schema(connection)
             if file.schema not in (None, schema):  # SQLite notices most changes itself, not all
                 self._drop()
                 return self._begin(begin, last=last)
             if begin == _WRITING and not file.guarded:
-                _guard(connection)
-                schema, file.guarded = _schema(connection), True
+                guard(connection)
+                schema, file.guarded = read_schema(connection), True
             file.schema = schema
-        except _ERRORS as error:
-            busy = _is_busy(error)
+        except ERRORS as error:
+            busy = is_busy(error)
             if busy and not last:
                 return False
             failure = (
-                LedgerError(f"{self.shown} {_OLDER}", retry=True)
+                LedgerError(f"{self.shown} {OLDER}", retry=True)
                 if busy and older
                 else self._failure(error)
             )
@@ -226,7 +254,7 @@ class SqliteStore:
         return True
 
     def _reach(self) -> OpenFile:
-        """The file, opened again unless the one that is open still has the name."""
+        """Return the file, opened again unless the one that is open still has the name."""
         file = self._open
         if (
             file is not None
@@ -252,34 +280,42 @@ class SqliteStore:
             self._within = False
 
     def _same_file(self) -> None:
-        """Refuse a file that no longer has the name, or has a second one: others charge the one
-        that has.
+        """Refuse a file that no longer has the name, or has a second one.
+
+        Others charge the one that has.
         """
-        found = files.status(self._name)
-        if found is None and self._file is None:
+        status = files.status(self._name)
+        if status is None and self._file is None:
             raise LedgerError(
                 f"{self.shown}: there is no such file.",
                 missing="ledger",
                 remedy="Create a ledger with Ledger.create, or by giving a budget.",
             )
-        known, self._file = self._file, None if found is None else (found.st_dev, found.st_ino)
-        if found is None or known not in (None, self._file):
+        known, self._file = self._file, None if status is None else (status.st_dev, status.st_ino)
+        if status is None or known not in (None, self._file):
             self._file = None
             raise LedgerError(
                 f"{self.shown}: the file was replaced or removed while it was open. Nothing was "
                 "charged or recorded by this call. If a backup was restored, it has forgotten all "
                 "later charges: check that."
             )
-        if stat.S_ISREG(found.st_mode) and not found.st_size:
+        if stat.S_ISREG(status.st_mode) and not status.st_size:
             raise LedgerError(
                 f"{self.shown} is empty: it never was a ledger, or it was truncated. Restore a "
                 "backup. Delete the file only if it never held a ledger."
             )
-        if found.st_nlink > 1 and files.other_names(self._name, found):
+        if status.st_nlink > 1 and files.other_names(self._name, status):
             raise LedgerError(
-                f"{self.shown} has {found.st_nlink} names (hard links). Nothing was charged or "
+                f"{self.shown} has {status.st_nlink} names (hard links). Nothing was charged or "
                 "recorded by this call: what a process writes under one name, another would not "
                 "find under the other. Remove the other names; a symbolic link does no harm."
+            )
+        if stat.S_ISREG(status.st_mode) and files.is_mount_point(self._name):
+            raise LedgerError(
+                f"{self.shown} is a mount point: a single file that is mounted (bind mount) has "
+                "another name elsewhere. Nothing was charged or recorded by this call: what a "
+                "process writes under one name, another would not find under the other. Mount its "
+                "folder instead."
             )
         if self._file in _torn:
             raise LedgerError(
@@ -324,8 +360,9 @@ class SqliteStore:
             )
 
     def _make(self) -> None:
-        """A file with empty tables, all at once: nobody ever sees a half-made one, whenever this
-        process dies.
+        """Make a file with empty tables, all at once.
+
+        No other process ever sees a half-made one, whenever this process dies.
         """
         if not os.path.isdir(self._path.parent):
             raise LedgerError(f"{self.shown}: its folder does not exist. Create it first.")
@@ -333,11 +370,7 @@ class SqliteStore:
         try:
             with files.scratch(self._path) as made:
                 with closing(self._connect(made)) as connection:
-                    marks = (
-                        f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {SCHEMA};"
-                    )
-                    connection.executescript(f"BEGIN; {marks} {TABLES} COMMIT;")
-                    _guard(connection)
+                    make_tables(connection)
                 files.sync(made)
                 with suppress(FileExistsError):  # then somebody else was faster, and theirs counts
                     files.place(made, self._path)
@@ -360,16 +393,30 @@ class SqliteStore:
         committing: bool = False,
         request: str | None = None,
     ) -> list[tuple[Any, ...]]:
+        return self._try(
+            lambda connection: connection.execute(query, bound).fetchall(),
+            committing=committing,
+            request=request,
+        )
+
+    def _try(
+        self,
+        act: Callable[[sqlite3.Connection], T],
+        *,
+        committing: bool = False,
+        request: str | None = None,
+    ) -> T:
+        """Do something with the connection within the transaction; its errors in our words."""
         start, failure = time.monotonic(), None
-        while True:
+        while True:  # ends: it waits for PATIENCE at most
             if self._open is None or not self._within or self._process != this_process():
                 raise LedgerError(
                     f"{self.shown}: the transaction is over. Nothing was recorded by this call."
                 )
             try:
-                return self._open.connection.execute(query, bound).fetchall()
-            except _ERRORS as error:
-                wait = committing and _is_busy(error) and time.monotonic() - start < PATIENCE
+                return act(self._open.connection)
+            except ERRORS as error:
+                wait = committing and is_busy(error) and time.monotonic() - start < PATIENCE
                 if not wait:
                     failure = self._failure(error, committing=committing, request=request)
             if failure is not None:
@@ -379,48 +426,30 @@ class SqliteStore:
     def _failure(
         self, error: Exception, *, committing: bool = False, request: str | None = None
     ) -> LedgerError:
-        """What SQLite says, in our words: its own may quote what is stored."""
+        """Return what SQLite says, in our words: its own may quote what is stored."""
         code = getattr(error, "sqlite_errorname", "") or type(error).__name__
         if isinstance(error, UnicodeDecodeError) and not committing:
             code = "SQLITE_CORRUPT"
-        told = next((told for start, told in _TOLD.items() if code.startswith(start)), None)
-        kind = UnwritableError if told is None or code.startswith("SQLITE_FULL") else LedgerError
-        if committing and told is None:
+        if code.startswith(UNREADABLE) and not committing and self._is_readable():
+            message = f"{self.shown} {PASSING} Nothing was charged or recorded by this call."
+            return LedgerError(message, retry=True)
+        reason = explain(code)
+        kind = UnwritableError if reason is None or code.startswith("SQLITE_FULL") else LedgerError
+        if committing and reason is None:
             return kind(f"{self.shown}: SQLite failed at the commit ({code}). {unknown(request)}")
-        told = told or f"cannot be used: SQLite failed ({code})."
-        message = f"{self.shown} {told} Nothing was charged or recorded by this call."
-        return kind(message, retry=passes_later(error))
+        reason = reason or f"cannot be used: SQLite failed ({code})."
+        message = f"{self.shown} {reason} Nothing was charged or recorded by this call."
+        return kind(message, retry=is_transient(error, SQLite.is_transient))
 
+    def _is_readable(self) -> bool:
+        """Return whether the whole file can be read now, by a connection of its own."""
+        try:
+            with closing(self._connect(Path(os.path.realpath(self._name)))) as connection:
+                rows = connection.execute("PRAGMA integrity_check(1)").fetchall()
+        except ERRORS:
+            return False
+        return rows == [("ok",)]
 
-_ERRORS = sqlite3.Error, UnicodeDecodeError
-"""The latter when the words of SQLite quote the tables of a damaged file."""
-
-_TOLD = {
-    "SQLITE_FULL": "cannot grow: the disk is full. Free some space.",
-    "SQLITE_READONLY": "cannot be written: the file, its folder or its file system is read-only. "
-    "Change that.",
-    "SQLITE_CANTOPEN": "cannot be opened. This user must be able to read and write the file and "
-    "its folder.",
-    "SQLITE_PERM": "cannot be opened. This user must be able to read and write the file and its "
-    "folder.",
-    "SQLITE_BUSY": f"was locked by another process for over {PATIENCE:.0f} seconds. Try again "
-    "later.",
-    "SQLITE_CONSTRAINT": "refused an event that does not follow from those before it, or would "
-    "overspend. Run verify.",
-    "SQLITE_NOTADB": "is not a SQLite database, or its first page was overwritten. Restore a "
-    "backup, or choose another file.",
-    "SQLITE_CORRUPT": "is damaged: it was truncated or overwritten. Restore a backup; do not keep "
-    "using this file.",
-}
-"""By the beginning of SQLite's name for the error. After these, even at a commit, nothing was
-committed.
-"""
-
-_OLDER = (
-    "was created by an older privmax, and one of its processes still has it open. Nothing was "
-    "charged or recorded by this call. End such processes; the file is converted when it is next "
-    "opened."
-)
 
 _READING, _WRITING = "BEGIN", "BEGIN IMMEDIATE"
 
@@ -430,10 +459,9 @@ of an older copy, written over the file and used by others, may have come to the
 As a script, which is always compiled: that is when it acts.
 """
 
-_SCHEMA = """
-SELECT group_concat(type || ' ' || name || ' ' || rootpage || ' ' || ifnull(sql, ''), ';')
-FROM sqlite_master
-"""
+_FIND_OPEN = "SELECT rowid, closed FROM privmax_open WHERE ledger = ? AND seq = ?"
+
+_NOT_CLOSED = b"\0"
 
 _stores: weakref.WeakSet[SqliteStore] = weakref.WeakSet()
 
@@ -454,20 +482,10 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_part)
 
 
-def _guard(connection: sqlite3.Connection) -> None:
-    """Let the file itself refuse what is wrong; one that an older privmax made does not yet."""
-    found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()
-    for name in TRIGGERS.keys() - {name for (name,) in found}:
-        connection.execute(TRIGGERS[name])
-
-
-def _schema(connection: sqlite3.Connection) -> object:
-    """The text of all tables, indexes and triggers, and where they begin."""
-    return connection.execute(_SCHEMA).fetchone()[0]
-
-
-def _is_busy(error: Exception) -> bool:
-    return getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY")
+def _set_closed(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
+    for number in numbers:
+        with connection.blobopen("privmax_open", "closed", number) as blob:
+            blob.write(b"\1")
 
 
 def _pause() -> None:
@@ -475,7 +493,7 @@ def _pause() -> None:
 
 
 def _text(stored: bytes) -> str | bytes:
-    """Text as it is stored; of a damaged row, which may hold what is no text, the bytes."""
+    """Return text as it is stored; of a damaged row, which may hold other things, the bytes."""
     try:
         return stored.decode()
     except UnicodeDecodeError:

@@ -3,6 +3,6 @@
 Imported when it is first named: `from privmax.markers import top_markers`.
 """
 
-from privmax.markers.release import top_markers
+from privmax.markers.release import GenotypeColumns, top_markers
 
-__all__ = ["top_markers"]
+__all__ = ["GenotypeColumns", "top_markers"]

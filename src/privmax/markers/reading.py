@@ -26,10 +26,12 @@ from privmax.errors import DataError, ParameterError, refuse_given
 from privmax.labels import label_by_value, plain_label
 from privmax.markers.scores import Alleles, Genotypes, Groups
 from privmax.numbers import whole
+from privmax.sources.containers.pandas import is_frame, read_genotypes
 from privmax.sources.databases import open_database
-from privmax.sources.engines import engine_of
+from privmax.sources.dialect import PLAIN, Dialect
+from privmax.sources.engines import engine_of, is_read_once
 from privmax.sources.engines.base import ask
-from privmax.sources.places import TEXT, Files, find_files
+from privmax.sources.places import TEXT, Files, declare, find_files
 from privmax.sources.reading import as_table
 from privmax.sources.tables import column_of
 from privmax.universe import Universe
@@ -77,6 +79,7 @@ class Layout:
     missing    what stands for an unknown genotype: a whole number, or "null"; None: there is none
     impute     as how many copies that counts
     table      of a database
+    dialect    what is declared of a file of text, and whether this is a check only
     """
 
     groups: Groups
@@ -90,11 +93,13 @@ class Layout:
     missing: int | str | None = None
     impute: int = 0
     table: str | None = None
+    dialect: Dialect = PLAIN
 
     @classmethod
     def of(cls, data: Any, groups: Groups, markers: Iterable[Any] | None, **options: Any) -> Layout:
-        """The layout that the options of `top_markers` describe. Of the data its columns and shape
-        are looked at, nothing else.
+        """Read the layout that the options of `top_markers` describe.
+
+        Of the data its columns and shape are looked at, nothing else.
 
         Raises:
             ParameterError: The options do not fit each other or the shape of the data.
@@ -130,29 +135,29 @@ class Layout:
         if not isinstance(self.case, (str, bool, int, float, np.number, np.bool_)):
             raise ParameterError("case", self.case, "it must be text, a number, or True or False")
         long = {"marker": self.marker, "genotype": self.genotype, "person": self.person}
-        given = [name for name, value in long.items() if value is not None]
-        if given and len(given) < 3:
+        named = [name for name, value in long.items() if value is not None]
+        if named and len(named) < 3:
             name = next(name for name, value in long.items() if value is None)
             raise ParameterError.required(
                 name, "a table with a row for each genotype needs marker, genotype and person",
                 "Name its column.",
             )  # fmt: skip
-        if given and not isinstance(self.status, str):
+        if named and not isinstance(self.status, str):
             raise ParameterError.required(
                 "status", "who is a case must be told", "Name the column that tells."
             )
-        columns = [self.status, *long.values()] if given else []
+        columns = [self.status, *long.values()] if named else []
         if len(set(columns)) < len(columns):
             raise ParameterError(
                 "status", self.status, "two of status, marker, genotype and person name one column",
                 "Name four columns.",
             )  # fmt: skip
-        if not given and not isinstance(self.status, str):
+        if not named and not isinstance(self.status, str):
             refuse_given({"table": self.table}, "an array is not a table of a database")
 
 
-def count_genotypes(data: Any, layout: Layout, held: ExitStack) -> Genotypes | Alleles:
-    """The counts of a study; what must be open meanwhile is closed with `held`.
+def count_genotypes(data: Any, layout: Layout, stack: ExitStack) -> Genotypes | Alleles:
+    """Return the counts of a study; what must be open meanwhile is closed with `stack`.
 
     Raises:
         DataError: A value is no genotype, or the groups are not as large as was said.
@@ -165,9 +170,9 @@ def count_genotypes(data: Any, layout: Layout, held: ExitStack) -> Genotypes | A
         [[[1, 1, 0], [1, 0, 0]], [[0, 0, 2], [1, 0, 0]]]
     """
     if layout.marker is not None:
-        return _count_rows(data, layout, held)
+        return _count_rows(data, layout, stack)
     if isinstance(layout.status, str):
-        return _fill(_count_columns(data, layout, held), layout)
+        return _fill(_count_columns(data, layout, stack), layout)
     if layout.status is None:
         return _read_counts(data, layout)
     is_case = _cases(np.asarray(layout.status), layout)
@@ -176,7 +181,7 @@ def count_genotypes(data: Any, layout: Layout, held: ExitStack) -> Genotypes | A
 
 
 def _read_names(markers: Iterable[Any]) -> list[Any]:
-    """The names of markers, each once."""
+    """Return the names of markers, each once."""
     if isinstance(markers, (str, bytes)):
         raise ParameterError("markers", markers, "it must be a list", "For example ['rs12'].")
     try:
@@ -186,20 +191,20 @@ def _read_names(markers: Iterable[Any]) -> list[Any]:
 
 
 def _other_columns(data: Any, status: str) -> list[Any] | None:
-    """The names of all columns but one, where the data tells them without being read."""
+    """Return the names of all columns but one, where the data tells them without being read."""
     schema = getattr(data, "schema", None)
-    found = getattr(schema, "names", None) if _is_arrow(data) else getattr(data, "columns", None)
-    if found is None and hasattr(data, "shape"):
+    columns = getattr(schema, "names", None) if _is_arrow(data) else getattr(data, "columns", None)
+    if columns is None and hasattr(data, "shape"):
         raise ParameterError(
             "status", status, "an array has no columns", "Give the status of everybody beside it."
         )
-    if found is None or callable(found):
+    if columns is None or callable(columns):
         raise ParameterError.required(
             "markers", "the list of markers is public, and is not read from the data",
             "Name the columns of genotypes.",
         )  # fmt: skip
-    names = [name for name in found if name != status]
-    if len(names) == len(list(found)):
+    names = [name for name in columns if name != status]
+    if len(names) == len(list(columns)):
         raise ParameterError(
             "status", status, "there is no such column", "Name the column that says who is a case."
         )
@@ -211,7 +216,7 @@ def _is_arrow(data: Any) -> bool:
 
 
 def _width(data: Any, layout: Layout) -> int:
-    """How many markers an array holds, by its shape."""
+    """Return how many markers an array holds, by its shape."""
     if layout.marker is not None:
         raise ParameterError.required(
             "markers", "the list of markers is public, and is not read from the data",
@@ -270,13 +275,13 @@ def _read_counts(data: Any, layout: Layout) -> Genotypes | Alleles:
 
 
 def _cases(status: NDArray[Any], layout: Layout) -> NDArray[np.bool_]:
-    """Who is a case."""
+    """Return which rows are cases."""
     with np.errstate(all="ignore"):
-        found = np.asarray(status == layout.case, np.bool_)
-    cases = int(found.sum())
-    if found.ndim != 1 or (cases, found.size - cases) != tuple(layout.groups):
+        is_case = np.asarray(status == layout.case, np.bool_)
+    cases = int(is_case.sum())
+    if is_case.ndim != 1 or (cases, is_case.size - cases) != tuple(layout.groups):
         raise DataError(_SIZES)
-    return found
+    return is_case
 
 
 def _count(block: NDArray[Any], is_case: NDArray[np.bool_], layout: Layout) -> Genotypes:
@@ -287,25 +292,25 @@ def _count(block: NDArray[Any], is_case: NDArray[np.bool_], layout: Layout) -> G
         raise DataError("Genotypes must be of a type of numbers, such as int8.")
     if len(block) != len(is_case):
         raise DataError("There are not as many rows of genotypes as there are statuses.")
-    found = np.empty((block.shape[1], 2, 3), np.int64)
+    counts = np.empty((block.shape[1], 2, 3), np.int64)
     for group, who in enumerate((is_case, ~is_case)):
         part = block[who]
         for copies in COPIES:
-            found[:, group, copies] = (part == copies).sum(axis=0)
+            counts[:, group, copies] = (part == copies).sum(axis=0)
         absent = _is_missing(part, layout).sum(axis=0)
-        if (found[:, group].sum(axis=1) + absent != len(part)).any():
+        if (counts[:, group].sum(axis=1) + absent != len(part)).any():
             raise DataError(_STRANGE)
-        found[:, group, layout.impute] += absent
-    return found
+        counts[:, group, layout.impute] += absent
+    return counts
 
 
 def _is_missing(part: NDArray[Any], layout: Layout) -> NDArray[np.bool_]:
     if layout.missing is None:
         return np.zeros(part.shape, np.bool_)
-    found: NDArray[np.bool_] = (
+    missing: NDArray[np.bool_] = (
         part != part if layout.missing == NULL else part == layout.missing  # NaN
     )
-    return found
+    return missing
 
 
 def _fill(blocks: Iterable[Genotypes], layout: Layout) -> Genotypes:
@@ -318,38 +323,49 @@ def _fill(blocks: Iterable[Genotypes], layout: Layout) -> Genotypes:
 
 
 def _open(
-    data: Any, layout: Layout, columns: Sequence[str], held: ExitStack
+    data: Any, layout: Layout, columns: Sequence[str], stack: ExitStack
 ) -> tuple[Any, Any, bool]:
-    """The data as an Ibis table; its labels of Python objects, if it has such; and whether it is a
-    file of text, whose genotypes are still to be parsed.
+    """Open the data as an Ibis table, with its labels of Python objects, if it has such.
+
+    The last value says whether it is a file of text, whose genotypes are still to be parsed.
     """
     numbered: dict[str, list[Any]] = {}
     numbers = [name for name in columns if name not in (layout.status, layout.marker)]
     if layout.person in numbers:
         numbers.remove(layout.person)
-    given = open_database(data, layout.table, held)
-    is_text = _is_text(given)
-    table = as_table(given, columns, [] if is_text else numbers, True, held, numbered)
+    opened: Any = declare(open_database(data, layout.table, stack), layout.dialect, stack)
+    is_text = _is_text(opened)
+    if is_frame(opened):
+        opened = opened.assign(
+            **{
+                name: read_genotypes(opened[name], _NO_GENOTYPE)
+                for name in numbers
+                if list(opened.columns).count(name) == 1
+            }
+        )
+    table = as_table(opened, columns, [] if is_text else numbers, True, stack, numbered)
     if table is None:
         raise ParameterError(
             "table", f"<{type(data).__name__}>", "columns are named, but it has none",
             "Give a frame, a path, a DuckDB relation or an Ibis table.",
         )  # fmt: skip
-    if type(given).__name__ == "DuckDBPyRelation":  # a stream, which can be read only once
-        table = engine_of(table).keep(table, held)
+    if is_read_once(opened):
+        table = engine_of(table).keep(table, stack)
     return table, numbered, is_text
 
 
 def _is_text(data: Any) -> bool:
-    """Whether the data is a file in which all values are text."""
+    """Return whether the data is a file in which all values are text."""
     if isinstance(data, (str, os.PathLike)):
         data = find_files(data)
     return isinstance(data, io.IOBase) or (isinstance(data, Files) and data.kind in TEXT)
 
 
 def _parse(column: Any) -> Any:
-    """Genotypes of a file of text, as DuckDB reads them: whole numbers, perhaps with decimals that
-    are 0; null where nothing or NA is written; and otherwise a number that is no genotype.
+    """Parse genotypes of a file of text, as DuckDB reads them.
+
+    They are whole numbers, perhaps with decimals that are 0; null where nothing or NA is written;
+    and otherwise a number that is no genotype.
     """
     text = column.strip()
     is_unknown = text.isnull() | text.upper().isin(_UNKNOWN)
@@ -359,8 +375,9 @@ def _parse(column: Any) -> Any:
 
 
 def _parse_column(column: Any) -> NDArray[np.float64]:
-    """The same as `_parse`, of a column that was read, NaN for null: DuckDB would plan for minutes
-    what it does with hundreds of columns.
+    """Parse a column that was read as `_parse` does, NaN for null.
+
+    DuckDB would plan for minutes what it does with hundreds of columns.
     """
     encoded = column.combine_chunks().dictionary_encode()
     numbers = [_parse_text(text) for text in encoded.dictionary.to_pylist()]
@@ -376,12 +393,12 @@ def _parse_text(text: str) -> float:
     return float(text) if re.fullmatch(_NUMBER, text, re.ASCII) else _NO_GENOTYPE
 
 
-def _count_columns(data: Any, layout: Layout, held: ExitStack) -> Iterator[Genotypes]:
-    """A table with a row for each person and a column for each marker, some columns at a time."""
+def _count_columns(data: Any, layout: Layout, stack: ExitStack) -> Iterator[Genotypes]:
+    """Count a table with a row per person and a column per marker, some columns at a time."""
     names = list(layout.names or ())
     if not all(isinstance(name, str) for name in names):
         raise ParameterError("markers", "<names>", "columns have names that are text")
-    table, numbered, is_text = _open(data, layout, [layout.status, *names], held)
+    table, numbered, is_text = _open(data, layout, [layout.status, *names], stack)
     for option, name in (("status", layout.status), *(("markers", name) for name in names)):
         column_of(table, option, name)
     if layout.status in names:
@@ -389,7 +406,7 @@ def _count_columns(data: Any, layout: Layout, held: ExitStack) -> Iterator[Genot
             "markers", layout.status, "that column says who is a case", "Leave it out."
         )
     chunks = [names[start : start + _MARKERS] for start in range(0, len(names), _MARKERS)]
-    engine_of(table).begin(table, held, passes=len(chunks))
+    engine_of(table).begin(table, stack, passes=len(chunks))
     for chunk in chunks:
         genotypes = [_as_number(table[name]).name(name) for name in chunk]
         rows = ask(_COUNTING, table.select(_status(table, layout, numbered), *genotypes).to_pyarrow)
@@ -404,23 +421,25 @@ def _count_columns(data: Any, layout: Layout, held: ExitStack) -> Iterator[Genot
 
 
 def _as_number(column: Any) -> Any:
-    """A column of genotypes, of a type that is the same whether or not some are null."""
+    """Return a column of genotypes, of a type that is the same whether or not some are null."""
     if not column.type().is_boolean():
         return column
     return column.isnull().ifelse(None, column.ifelse(1, 0))
 
 
 def _layout_of_cases(layout: Layout) -> Layout:
-    """The same, of a status that is 1 for cases."""
+    """Return the same, of a status that is 1 for cases."""
     return Layout(groups=layout.groups, names=None, number=1)
 
 
 def _status(table: Any, layout: Layout, numbered: dict[str, list[Any]]) -> Any:
-    """Whether somebody is a case, as a column of the engine; False where it is null."""
+    """Return whether somebody is a case, as a column of the engine; False where it is null."""
     column, case = column_of(table, "status", layout.status), layout.case
     if layout.status in numbered:
-        labels = [label_by_value(label) for label in numbered[layout.status]]
-        wanted = label_by_value(case)
+        labels, wanted = numbered[layout.status], label_by_value(case)
+        kind = _kind_of(labels)
+        if kind not in (None, _kind_of([wanted])):
+            raise _misfit(layout, f"holds {kind}", kind == "text")
         place = labels.index(wanted) if wanted in labels else -1
         return (column == place).fill_null(False).name("privmax_case")
     is_boolean = column.type().is_boolean()
@@ -430,16 +449,27 @@ def _status(table: Any, layout: Layout, numbered: dict[str, list[Any]]) -> Any:
         value = case if isinstance(case, str) else Decimal(str(+case))  # type: ignore[operator]
     pair = engine_of(table).operands(column, value)
     if pair is None or (is_boolean and case not in (False, True)):
-        example = f", such as case={str(case)!r}" if column.type().is_string() else ""
-        raise ParameterError(
-            "case", case, f"the column {layout.status!r} is of type {column.type()}",
-            f"Give the value that cases have there{example}.",
-        )  # fmt: skip
+        raise _misfit(layout, f"is of type {column.type()}", column.type().is_string())
     return (pair[0] == pair[1]).fill_null(False).name("privmax_case")
 
 
-def _count_rows(data: Any, layout: Layout, held: ExitStack) -> Genotypes:
-    """A table with a row for each person and marker, counted by its engine.
+def _misfit(layout: Layout, what: str, is_text: bool) -> ParameterError:
+    """Say that nobody can be a case, by what the column of status holds."""
+    example = f", such as case={str(layout.case)!r}" if is_text else ""
+    return ParameterError(
+        "case", layout.case, f"the column {layout.status!r} {what}",
+        f"Give the value that cases have there{example}.",
+    )  # fmt: skip
+
+
+def _kind_of(labels: Sequence[Any]) -> str | None:
+    """Return what all of some labels are: text, or numbers; None: they are not alike."""
+    kinds = {"text" if isinstance(label, str) else "numbers" for label in labels}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _count_rows(data: Any, layout: Layout, stack: ExitStack) -> Genotypes:
+    """Return a table with a row for each person and marker, counted by its engine.
 
     Of several genotypes of a person at a marker the largest counts. Rows of other markers are left
     out.
@@ -449,7 +479,7 @@ def _count_rows(data: Any, layout: Layout, held: ExitStack) -> Genotypes:
     assert genotype is not None
     assert person is not None
     wanted = [marker, genotype, person, layout.status]
-    table, numbered, is_text = _open(data, layout, wanted, held)
+    table, numbered, is_text = _open(data, layout, wanted, stack)
     engine = engine_of(table)
     kind = column_of(table, "marker", marker).type()
     copies = column_of(table, "genotype", genotype)
@@ -467,9 +497,12 @@ def _count_rows(data: Any, layout: Layout, held: ExitStack) -> Genotypes:
         person=engine.key(column_of(table, "person", person)),
         is_case=_status(table, layout, numbered).ifelse(1, 0),
     )
-    if marker not in numbered:
-        _check_kind(layout.names or (), kind)
-    engine.begin(table, held, passes=2)
+    if marker in numbered:
+        held_in = _kind_of(numbered[marker])
+    else:
+        held_in = "text" if kind.is_string() else "numbers" if kind.is_numeric() else None
+    _check_kind(layout.names or (), held_in)
+    engine.begin(table, stack, passes=2)
     _check_people(engine, rows, layout)
     is_genotype = rows.genotype.isin(COPIES)
     known = is_genotype | rows.genotype.isnull() | (rows.genotype == _number_for_missing(layout))
@@ -492,8 +525,8 @@ def _count_rows(data: Any, layout: Layout, held: ExitStack) -> Genotypes:
     for value, is_case, copies, strange, people in ask(_COUNTING, engine.rows, tally):
         if value is None:
             continue
-        given = numbered[marker][value] if marker in numbered else engine.label(value, kind)
-        number = place.get(label_by_value(plain_label(given)))
+        label = numbered[marker][value] if marker in numbered else engine.label(value, kind)
+        number = place.get(label_by_value(plain_label(label)))
         if number is None:
             continue
         if strange:
@@ -504,18 +537,21 @@ def _count_rows(data: Any, layout: Layout, held: ExitStack) -> Genotypes:
 
 
 def _number_for_missing(layout: Layout) -> int:
-    """The number that stands for an unknown genotype; where there is none, a genotype."""
+    """Return the number that stands for an unknown genotype; where there is none, a genotype."""
     return layout.missing if isinstance(layout.missing, int) else COPIES[0]
 
 
-def _check_kind(names: Sequence[Any], kind: Any) -> None:
-    """Refuse names that no value of a column can have, by its type: nobody would have a genotype,
-    and the answer would be a marker at random.
+def _check_kind(names: Sequence[Any], kind: str | None) -> None:
+    """Refuse names that no value of a column can have.
+
+    No person would have a genotype, and the answer would be a marker at random.
+
+    kind    what the column holds: text or numbers; None: it may hold both
     """
-    is_text = kind.is_string()
-    if (is_text or kind.is_numeric()) and any(isinstance(name, str) != is_text for name in names):
+    is_text = kind == "text"
+    if kind is not None and any(isinstance(name, str) != is_text for name in names):
         raise ParameterError(
-            "markers", "<names>", f"the column of markers is of type {kind}",
+            "markers", "<names>", f"the column of markers holds {kind}",
             "Give names as text." if is_text else "Give names as numbers.",
         )  # fmt: skip
 
@@ -526,18 +562,25 @@ def _check_people(engine: Any, rows: Any, layout: Layout) -> None:
     groups = both.group_by(["low", "high"]).agg(
         people=both.count(), nameless=both.person.isnull().ifelse(1, 0).sum()
     )
-    found = {(0, 0): 0, (1, 1): 0}
+    sizes = {(0, 0): 0, (1, 1): 0}
     for low, high, people, nameless in ask(_COUNTING, engine.rows, groups):
-        if low != high or nameless:
-            raise DataError("A person has no name, or is a case in one row and not in another.")
-        found[low, high] += people
+        if nameless:
+            raise DataError(
+                "A row has no person. Fill the column in: group sizes are public, so no row can be "
+                "left out."
+            )
+        if low != high:
+            raise DataError(
+                "A person is a case in one row and not in another. Give everybody one status."
+            )
+        sizes[low, high] += people
     cases, controls = layout.groups
-    if found[1, 1] > cases or found[0, 0] > controls:
+    if sizes[1, 1] > cases or sizes[0, 0] > controls:
         raise DataError(_SIZES)
 
 
 def _complete(counts: Genotypes, layout: Layout) -> Genotypes:
-    """The counts with everybody who has no row at a marker."""
+    """Return the counts with everybody who has no row at a marker."""
     left = np.array(layout.groups, np.int64) - counts.sum(axis=2)
     if layout.missing is None and left.any():
         raise DataError(

@@ -7,55 +7,97 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privmax.best_items import BestItems
 from privmax.encoding import recordable
 from privmax.errors import ParameterError
+from privmax.grouping import IN_DATA, IN_REQUEST, combine, moved
 from privmax.labels import label_by_value
 from privmax.ledger import Ledger
 from privmax.ledger.events import USER
-from privmax.ledger.payment import Question, Request, place_of
+from privmax.ledger.payment import Description, source_location
+from privmax.ledger.request import Request, is_strict
 from privmax.markers.reading import Layout, count_genotypes
 from privmax.markers.scores import DIFFERENCE, Groups, Score, make_score
 from privmax.mechanisms.contract import Mechanism
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import Number
 from privmax.privacy import REPLACE
-from privmax.release import Release, Terms, answer, is_ranked
-from privmax.rounds import RoundTerms
+from privmax.release import Release, answer_request, is_ranked
+from privmax.rounds import choose_rounds
+from privmax.sources.declared import Declared
 from privmax.sources.memory import MemorySource
+from privmax.sources.places import (
+    refuse_by_name,
+    refuse_table,
+    refuse_unreadable,
+    require_table,
+)
 from privmax.universe import Universe
 
 
+@dataclass(frozen=True)
+class GenotypeColumns:
+    """Name what holds the genotypes of a study, and say how unknown ones count. Public.
+
+    Args:
+        status: Who is a case: the column of a table, or values beside an array.
+        case: The value of a case in it.
+        marker: Column of markers, where a row is one genotype.
+        genotype: Column of genotypes there: copies of the allele.
+        person: Column of people there.
+        missing: What stands for an unknown genotype: a whole number such as -1, or "null". Without
+            it everybody must have a genotype at every marker.
+        impute: As how many copies an unknown genotype counts.
+
+    Examples:
+        >>> GenotypeColumns("group", case="ill", missing="null").impute
+        0
+    """
+
+    status: Any = None
+    case: object = 1
+    marker: str | None = None
+    genotype: str | None = None
+    person: str | None = None
+    missing: int | str | None = None
+    impute: int = 0
+
+
+_IN_COLUMNS = {
+    "columns=privmax.markers.GenotypeColumns({}=…)": (
+        "marker", "genotype", "person", "missing", "impute"
+    ),
+    'privmax.Database(place, table="…") as the table': ("table_name",),
+}  # fmt: skip
+
+
+@moved({**_IN_COLUMNS, **IN_DATA, **IN_REQUEST})
 def top_markers(
     table: Any,
     *,
     cases: int | None = None,
     controls: int | None = None,
+    markers: Iterable[Any] | None = None,
+    status: Any = None,
+    case: object = 1,
+    columns: GenotypeColumns | None = None,
     k: int = 1,
     epsilon: Number | None = None,
     delta: Number | None = None,
     mechanism: Mechanism | str | None = None,
     score: str = DIFFERENCE,
     threshold: Number | None = None,
-    markers: Iterable[Any] | None = None,
-    status: Any = None,
-    case: object = 1,
-    marker: str | None = None,
-    genotype: str | None = None,
-    person: str | None = None,
-    missing: int | str | None = None,
-    impute: int = 0,
-    table_name: str | None = None,
-    unit: str | None = None,
     ledger: Ledger | Request | None = None,
     coins: Coins = SYSTEM,
 ) -> Release:
-    """Release the k markers that differ most between cases and controls, under differential
-    privacy.
+    """Release the k markers that differ most between cases and controls, privately.
 
     GROUP SIZES AND THE LIST OF MARKERS ARE PUBLIC. The cost hides one person of one group: whatever
     genotypes somebody has, at however many markers, the release would have been nearly as likely
@@ -71,9 +113,16 @@ def top_markers(
             with a row for each person and a column for each marker, with `status` beside it; a
             frame, a Parquet or CSV file, a DuckDB relation or an Ibis table with the same and a
             status column; or such a table with a row for each person and marker, whose columns
-            `marker`, `genotype` and `person` name. The last is counted by its engine.
+            `columns` names. The last is counted by its engine. A `privmax.TextFile` says how a file
+            of text is to be read, and a `privmax.Database` names a table of one.
         cases: How many cases the study has; public.
         controls: How many controls; public.
+        markers: Names of all markers, public; by default positions, or the columns of a frame.
+            Needed where the table is a file, or has a row for each genotype.
+        status: Who is a case: the column of a table, or values beside an array.
+        case: The value of a case in it.
+        columns: The two as one value, with the columns of a table that has a row for each
+            genotype, and what stands for an unknown genotype.
         k: How many markers to release; the cost covers all of them. They come best first, unless
             you name a mechanism that releases a set.
         epsilon: What it costs; a float means the decimal that it prints as: 0.1 is one tenth.
@@ -87,22 +136,12 @@ def top_markers(
             "distance": how many people must change before the test of alleles changes its verdict.
         threshold: Of "distance": the χ² from which on a marker is significant. By default that of
             0.05 divided by the number of markers.
-        markers: Names of all markers, public; by default positions, or the columns of a frame.
-            Needed where the table is a file, or has a row for each genotype.
-        status: Who is a case: the column of a table, or values beside an array.
-        case: The value of a case in it.
-        marker: Column of markers, where a row is one genotype.
-        genotype: Column of genotypes there: copies of the allele.
-        person: Column of people there.
-        missing: What stands for an unknown genotype: a whole number such as -1, or "null". Without
-            it everybody must have a genotype at every marker.
-        impute: As how many copies an unknown genotype counts; public.
-        table_name: Of a database (a path or URL): its table.
-        unit: What the cost hides, for the ledger: "user" by default.
         ledger: The privacy budget that pays: charged before the draw, recorded before the answer is
             returned. What does not fit is refused (BudgetError) before the table is read. Give
             `ledger.request("study-7", account=…, dataset=…)` to name the request: repeated, it
-            returns the recorded answer at no extra cost.
+            returns the recorded answer at no extra cost. A request also says what the cost hides
+            (`unit=`, "user" by default) and whether this is only a check (`check=True`). Without a
+            ledger `privmax.Request(unit=…, check=…)` says these two.
         coins: Source of random bits; for tests only.
 
     Returns:
@@ -119,41 +158,47 @@ def top_markers(
         >>> top_markers(counts, cases=1000, controls=1000, epsilon=1).item
         1
     """
+    request = Request.of(ledger)
     groups = Groups.of(cases, controls)
-    layout = Layout.of(
-        table, groups, markers, status=status, case=case, marker=marker, genotype=genotype,
-        person=person, missing=missing, impute=impute, table=table_name,
-    )  # fmt: skip
+    named = vars(combine("columns", GenotypeColumns, columns, status=status, case=case))
+    place, table_name, dialect = Declared.of(table, check=request.check)
+    refuse_by_name(place, dialect)
+    refuse_unreadable(place, as_table=True)
+    refuse_table(place, table_name)
+    require_table(place, table_name, partial(is_strict, request))
+    layout = Layout.of(place, groups, markers, **named, table=table_name, dialect=dialect)
     scoring = make_score(score, groups, layout.number, threshold)
-    _check_counts(table, layout, scoring)
-    terms = _make_terms(
-        layout.number, given=mechanism, epsilon=epsilon, delta=delta, k=k, unit=unit
+    _check_counts(place, layout, scoring)
+    question = _make_question(
+        layout.number, mechanism=mechanism, epsilon=epsilon, delta=delta, k=k, unit=request.unit
     )
-    if ledger is not None and not recordable(layout.names or ()):
+    if request.ledger is not None and not recordable(layout.names or ()):
         raise ParameterError(
             "markers", "<names>", "a ledger cannot write down a name", "Use text or numbers."
         )
     options = {
         "cases": groups.cases, "controls": groups.controls, "markers": layout.number,
-        "score": score, "k": k, "case": case, "missing": missing, "impute": impute,
-        "ranked": None if terms.choice.mechanism.k == 1 or is_ranked(terms.choice.mechanism)
+        "score": score, "k": k, "case": layout.case, "missing": layout.missing,
+        "impute": layout.impute,
+        "ranked": None if question.choice.mechanism.k == 1 or is_ranked(question.choice.mechanism)
         else False,
-        "marker": marker, "genotype": genotype, "person": person,
-        "status": status if isinstance(status, str) else None,
+        "marker": layout.marker, "genotype": layout.genotype, "person": layout.person,
+        "status": layout.status if isinstance(layout.status, str) else None,
+        "delimiter": dialect.delimiter, "encoding": dialect.encoding,
     }  # fmt: skip
-    question = Question(
+    description = Description(
         "top_markers",
         options,
         {"threshold": threshold},
-        place=None if ledger is None else place_of(table, table_name),
+        place=None if request.ledger is None else source_location(place, table_name),
         labels=layout.number if layout.names is None else map(label_by_value, layout.names),
     )
 
     def read(stack: ExitStack) -> MarkerSource:
-        counts = count_genotypes(table, layout, stack)
+        counts = count_genotypes(place, layout, stack)
         return MarkerSource(scoring.score(counts), layout.names, scoring)
 
-    return answer(terms, read, ledger, question=question, coins=coins)
+    return answer_request(question, read, request, description=description, coins=coins)
 
 
 class MarkerSource(MemorySource):
@@ -175,29 +220,31 @@ class MarkerSource(MemorySource):
         return "MarkerSource(<private>)"
 
 
-def _make_terms(markers: int, *, k: int, given: Mechanism | str | None, **options: Any) -> Terms:
-    """Terms for a closed universe and people who are replaced."""
+def _make_question(
+    markers: int, *, k: int, mechanism: Mechanism | str | None, **options: Any
+) -> BestItems:
+    """Return the best of a closed universe, where people are replaced by others."""
     unit = options.pop("unit")
-    if given is not None and not isinstance(given, str):
-        if getattr(given, "neighbors", REPLACE) != REPLACE:
+    if mechanism is not None and not isinstance(mechanism, str):
+        if getattr(mechanism, "neighbors", REPLACE) != REPLACE:
             raise ParameterError(
-                "mechanism", given, "group sizes are public, so one person takes the place of "
+                "mechanism", mechanism, "group sizes are public, so one person takes the place of "
                                     "another, and scores move either way",
                 'Make it with neighbors="replace".',
             )  # fmt: skip
         neighbors = None
     else:
         neighbors = REPLACE
-    terms = RoundTerms(
-        **options, given=given, k=k, neighbors=neighbors, universe=Universe(markers),
-        unit=USER if unit is None else unit,
+    question = BestItems(
+        **options, given=mechanism, k=k, neighbors=neighbors, universe=Universe(markers),
+        unit=USER if unit is None else unit, choose=choose_rounds,
     )  # fmt: skip
-    longest = max(k, getattr(given, "k", 1))
+    longest = max(k, getattr(mechanism, "k", 1))
     if longest > markers:
         raise ParameterError(
             "k", longest, "it must not exceed the number of markers", "Ask for fewer."
         )
-    return terms
+    return question
 
 
 def _check_counts(table: Any, layout: Layout, score: Score) -> None:

@@ -76,7 +76,7 @@ class Groups(NamedTuple):
 
     @classmethod
     def of(cls, cases: object, controls: object) -> Groups:
-        """The sizes, if they are such.
+        """Return the sizes, if they are such.
 
         Raises:
             ParameterError: One is missing, or no whole number from 1 to 2^28.
@@ -116,12 +116,12 @@ class Score(Protocol):
     def unit(self) -> Fraction: ...
 
     def score(self, counts: NDArray[np.int64]) -> Scored:
-        """The score of each marker, of `Genotypes` or, if they are enough, of `Alleles`."""
+        """Return the score of each marker, of `Genotypes` or, if they are enough, of `Alleles`."""
         ...
 
 
 def make_score(name: object, groups: Groups, markers: int, threshold: Number | None) -> Score:
-    """The score that its name stands for.
+    """Return the score that its name stands for.
 
     Args:
         name: One of `SCORES`.
@@ -154,8 +154,9 @@ def make_score(name: object, groups: Groups, markers: int, threshold: Number | N
 
 
 def bonferroni(markers: int, level: Number = "0.05") -> Fraction:
-    """The χ² with one degree of freedom that noise exceeds with probability level / markers, to
-    four digits.
+    """Return the χ² that noise exceeds with probability level / markers, to four digits.
+
+    It has one degree of freedom.
 
     Examples:
         >>> float(bonferroni(1)), float(bonferroni(1_000_000))
@@ -194,14 +195,15 @@ class Difference:
     def score(self, counts: NDArray[np.int64]) -> Scored:
         a, b = count_alleles(counts).T
         cases, controls = self.groups
-        found: Scored = self._parts * np.abs(controls * a - cases * b) // max(self.groups)
-        return found
+        scores: Scored = self._parts * np.abs(controls * a - cases * b) // max(self.groups)
+        return scores
 
 
 @dataclass(frozen=True)
 class ChiSquare:
-    """Pearson's χ² of the table of alleles, or of that of genotypes, in 64ths of what one person
-    can move it, rounded down. Columns that nobody is in add nothing.
+    """Pearson's χ² of the table of alleles, or of that of genotypes, rounded down.
+
+    It is in 64ths of what one person can move it. Columns that nobody is in add nothing.
 
     Examples:
         >>> test = ChiSquare(Groups(50, 50), needs_genotypes=False)
@@ -236,7 +238,7 @@ class ChiSquare:
         factor = 1 / (first * second * self.unit)  # χ² = Σ apart² / (first · second · many)
         parts = apart.astype(np.float64) ** 2 / np.maximum(many, 1)
         about = float(factor) * parts.sum(axis=1)
-        found: Scored = np.floor(about).astype(np.int64)
+        scores: Scored = np.floor(about).astype(np.int64)
         near = np.abs(about - np.rint(about)) <= about * _ERROR
         for place in np.flatnonzero(near & (apart != 0).any(axis=1)).tolist():
             terms = [
@@ -244,11 +246,11 @@ class ChiSquare:
                 for one, number in zip(apart[place], many[place], strict=True)
                 if number
             ]
-            found[place] = math.floor(factor * sum(terms))
-        return found
+            scores[place] = math.floor(factor * sum(terms))
+        return scores
 
     def _columns(self, counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The two rows of every marker's table."""
+        """Return the two rows of every marker's table."""
         if self.needs_genotypes:
             return counts[:, 0], counts[:, 1]
         counted = count_alleles(counts)
@@ -261,8 +263,10 @@ class ChiSquare:
 
 @dataclass(frozen=True)
 class Distance:
-    """How many people must change before the test of alleles changes its verdict, if each may
-    change both alleles: above 0 where χ² > threshold, otherwise 1 less that number, 0 or below.
+    """How many people must change before the test of alleles changes its verdict.
+
+    Each may change both alleles: above 0 where χ² > threshold, otherwise 1 less that number, 0 or
+    below.
 
     Raises:
         ParameterError: The threshold is below 1, or no table of these sizes exceeds it.
@@ -308,10 +312,10 @@ class Distance:
         ends = np.array([2 * large, 2 * small], np.int64)
         other = ends - rows
         ahead = np.where((small * rows[:, 0] >= large * rows[:, 1])[:, None], rows, other)
-        found = 1 - np.minimum(_until(rows, edge), _until(other, edge))
+        scores = 1 - np.minimum(_until(rows, edge), _until(other, edge))
         beyond = ahead[:, 0] > edge[ahead[:, 1]]
-        found[beyond] = _back(ahead[beyond], edge, turn)
-        return found
+        scores[beyond] = _back(ahead[beyond], edge, turn)
+        return scores
 
 
 def count_alleles(counts: NDArray[np.int64]) -> Alleles:
@@ -326,9 +330,11 @@ def count_alleles(counts: NDArray[np.int64]) -> Alleles:
 
 @lru_cache(maxsize=4)
 def _edge(large: int, small: int, threshold: Fraction) -> tuple[NDArray[np.int64], int]:
-    """For each count of the smaller group the highest count of the larger one that is not
-    significantly ahead; and the first place from which the next one lies at most 1 higher, on
-    average: from there it is no shorter to change people of the smaller group.
+    """Return the highest counts of the larger group that are not significantly ahead.
+
+    There is one for each count of the smaller group. Also the first place from which the next one
+    lies at most 1 higher, on average: from there it is no shorter to change people of the smaller
+    group.
 
     All of it is public. It takes one step for each of 2·(large + small) + 1 places.
     """
@@ -350,8 +356,9 @@ def _edge(large: int, small: int, threshold: Fraction) -> tuple[NDArray[np.int64
 
 
 def _turn(large: int, small: int, threshold: Fraction) -> int:
-    """⌊b⌋ of the point (a, b) of the curve χ² = threshold, first group ahead, where its slope
-    da/db is 1; clamped to the table.
+    """Return ⌊b⌋ of the point (a, b) of the curve χ² = threshold where its slope da/db is 1.
+
+    The first group is ahead; the point is clamped to the table.
 
     With u = a·small − b·large and v = a + b the curve is u² = κ·v·(2n − v), κ = threshold · large ·
     small / 2n. da = db there means (small − large)·u = 2κ·(n − v): with the curve a quadratic
@@ -361,16 +368,18 @@ def _turn(large: int, small: int, threshold: Fraction) -> int:
     kappa = threshold * large * small / (2 * people)
     # u = 2κ(v − n)/gap and u² = κ(n² − (v − n)²) give (v − n)² = n²·gap²/(4κ + gap²)
     square = Fraction(people**2 * gap**2) / (4 * kappa + gap**2)
-    beside = Fraction(math.isqrt(math.floor(square * 4**40)), 2**40)  # v − n, to 40 bits
+    offset = Fraction(math.isqrt(math.floor(square * 4**40)), 2**40)  # v − n, to 40 bits
     u_square = kappa * (people**2 - square)
     lead = Fraction(math.isqrt(math.floor(u_square * 4**40)), 2**40)
     # a·small − b·large = u and a + b = v
-    b = ((people + beside) * small - lead) / people
+    b = ((people + offset) * small - lead) / people
     return min(max(math.floor(b), 0), 2 * small)
 
 
 def _back(rows: Alleles, edge: NDArray[np.int64], turn: int) -> Scored:
-    """How many people must change until a significant marker is so no longer, first group ahead.
+    """Count the people who must change until a marker is no longer significant.
+
+    The first group is ahead.
 
     C(y), the number if y of them are of the smaller group, is ⌈convex⌉, least next to the turn or
     where the edge is reached.
@@ -378,19 +387,19 @@ def _back(rows: Alleles, edge: NDArray[np.int64], turn: int) -> Scored:
     a, b = rows.T
     last = len(edge) - 1
     reached = np.searchsorted(edge, a)  # the first place with an edge of at least a
-    found: Scored | None = None
+    least: Scored | None = None
     for stop in (b, np.minimum(turn, reached)):
         for more in (-1, 0, 1):
             y = np.maximum((stop - b) // 2 + more, 0)
             over = np.maximum(a - edge[np.minimum(b + 2 * y, last)], 0)
             number = y + -(-over // 2)
-            found = number if found is None else np.minimum(found, number)
-    assert found is not None
-    return found
+            least = number if least is None else np.minimum(least, number)
+    assert least is not None
+    return least
 
 
 def _until(rows: Alleles, edge: NDArray[np.int64]) -> Scored:
-    """How many people must change until the first group is significantly ahead; 0 if it is.
+    """Return how many people must change until the first group is significantly ahead; 0 if it is.
 
     The number, if y of them are of the smaller group, is 1 + ⌊concave⌋ while some of the other
     group are needed, so it is least at one of the ends.
@@ -402,11 +411,11 @@ def _until(rows: Alleles, edge: NDArray[np.int64]) -> Scored:
     far = np.int64(4 * (most + len(edge)))
     first = np.maximum(-(-(b - free + 1) // 2), 0)
     crossing = np.maximum(-(-(b - below + 1) // 2), 0)
-    found = np.full(len(a), far)
+    least = np.full(len(a), far)
     for y in (first, crossing - 1, crossing, b // 2, -(-b // 2)):
         place = b - 2 * np.maximum(y, 0)
         place = np.where(place < 0, 0, place)
         over = np.maximum(edge[place] + 1 - a, 0)
         number = np.maximum(y, 0) + -(-over // 2)
-        found = np.where(edge[place] < most, np.minimum(found, number), found)
-    return found
+        least = np.where(edge[place] < most, np.minimum(least, number), least)
+    return least

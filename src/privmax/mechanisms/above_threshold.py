@@ -25,7 +25,7 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
-from privmax.errors import ParameterError
+from privmax.errors import DataError, ParameterError
 from privmax.mechanisms.noisy_maximum import noise_law
 from privmax.noise.balls import ball
 from privmax.noise.coins import Coins
@@ -38,6 +38,9 @@ NEGLIGIBLE = 1e-18
 """A law leaves out queries that pass less often than this; thousands of them are still far below
 its stated error.
 """
+
+HIGHEST = 1 << 53
+"""Plain queries are at most this, up or down: balls have no chances beyond."""
 
 BALANCED = Fraction("0.3865")
 """1/(1 + 2^(2/3)): the share of the threshold at which G and Z_r together vary least."""
@@ -100,10 +103,26 @@ class AboveThreshold(Parameters):
         _read_share, default=None, beside="monotone"
     )
 
-    def draw(self, runs: Iterable[Run], coins: Coins) -> int | None:
-        """Return the index of the first query that passes, or None: what is released."""
+    def draw(self, queries: Iterable[int | Run], coins: Coins) -> int | None:
+        """Return the index of the first query that passes, or None: what is released.
+
+        Args:
+            queries: By how much each query exceeds the threshold, in whole numbers; a list, or a
+                stream that need not end. `LargeMargin`, which has 10^12 of them, gives `Run`s.
+            coins: Where the noise comes from, such as `SystemCoins()`.
+
+        Raises:
+            DataError: A query is not a whole number, or beyond 2^53.
+
+        Examples:
+            >>> from privmax import AboveThreshold
+            >>> from privmax.noise.coins import SystemCoins
+            >>> AboveThreshold(epsilon=1).draw([-900, -800, 950, 990], SystemCoins())
+            2
+        """
         shared = discrete_laplace(self.shared_scale(), coins)
-        for run in runs:
+        for place, query in enumerate(queries):
+            run = _as_run(place, query)
             here = run.start
             while here < run.stop:
                 bound = run.bound(here) - shared - 1
@@ -117,14 +136,24 @@ class AboveThreshold(Parameters):
                     here += 1
         return None
 
-    def law(self, pieces: Sequence[tuple[int, int]]) -> tuple[NDArray[np.float64], float]:
+    def law(self, pieces: Sequence[int | tuple[int, int]]) -> tuple[NDArray[np.float64], float]:
         """Return the probability of stopping in each piece, and of never stopping. Never released.
 
         Args:
-            pieces: (number of queries, their common excess) of each.
+            pieces: The excess of each query; or (number of queries, their common excess).
+
+        Raises:
+            DataError: A query is not a whole number, or beyond 2^53.
+
+        Examples:
+            >>> from privmax import AboveThreshold
+            >>> stops, never = AboveThreshold(epsilon=1).law([-900, -800, 950, 990])
+            >>> round(float(stops[2]), 6)
+            1.0
         """
         offsets, chances = noise_law(self.shared_scale())
-        return self.stopping(pieces, int(-offsets[-1]), chances[::-1])
+        runs = [one if isinstance(one, tuple) else (1, _read_query(one)) for one in pieces]
+        return self.stopping(runs, int(-offsets[-1]), chances[::-1])
 
     def stopping(
         self, pieces: Sequence[tuple[int, int]], first: int, chances: NDArray[np.float64]
@@ -182,6 +211,22 @@ class AboveThreshold(Parameters):
         if bound < 0:
             return -(-self._chance(bound)).log1p()
         return -tail(self.query_scale(), bound + 1).log()
+
+
+def _as_run(place: int, query: int | Run) -> Run:
+    """A run of one for a plain number."""
+    if isinstance(query, Run):
+        return query
+    excess = _read_query(query)
+    return Run(place, place + 1, lambda _: excess, lambda _: excess)
+
+
+def _read_query(query: object) -> int:
+    if isinstance(query, bool) or not isinstance(query, int | np.integer):
+        raise DataError("Every query must be a whole number: its excess over the threshold.")
+    if abs(int(query)) > HIGHEST:
+        raise DataError("Every query must be between -2^53 and 2^53.")
+    return int(query)
 
 
 def _log_fail(scale: Fraction, low: int, high: int) -> NDArray[np.float64]:

@@ -8,10 +8,10 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from privmax.display import facts
 from privmax.errors import ParameterError
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import uniform_below
+from privmax.notebook import facts
 from privmax.numbers import Number, open_probability, plain, whole
 from privmax.parameters import Parameter, Parameters
 from privmax.privacy import Neighbors, Privacy, relation
@@ -50,6 +50,7 @@ class Outcome:
         index: Which of the candidates at that score, from 0.
         below: `index` counts the candidates at `score` or below: they were one block at the floor.
         diagnostics: What the same cost also covers.
+        relative: Its noisy score less that of the first of a list, where the same cost covers that.
 
     Examples:
         >>> Outcome(7)
@@ -60,6 +61,7 @@ class Outcome:
     index: int = 0
     below: bool = False
     diagnostics: Mapping[str, int] = field(default_factory=dict)
+    relative: int | None = None
 
     def __repr__(self) -> str:
         return "Outcome(<private>)"
@@ -153,6 +155,25 @@ LARGEST_EPSILON = 10**9
 weights."""
 
 
+def check_epsilon(epsilon: Fraction | None) -> None:
+    """Refuse an epsilon at which exact laws would take forever; None: there is none.
+
+    Examples:
+        >>> check_epsilon(Fraction(1))
+        >>> check_epsilon(Fraction(10**10))
+        Traceback (most recent call last):
+            ...
+        privmax.errors.ParameterError: epsilon='10000000000' is not allowed: it must not ...
+    """
+    if epsilon is not None and epsilon > LARGEST_EPSILON:
+        raise ParameterError(
+            "epsilon",
+            plain(epsilon),
+            f"it must not exceed {LARGEST_EPSILON}",
+            "Common values are between 0.1 and 3.",
+        )
+
+
 class Mechanism(Parameters, ABC):
     """A way to choose one candidate, or the best `k`.
 
@@ -171,14 +192,7 @@ class Mechanism(Parameters, ABC):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        epsilon = vars(self).get("epsilon")
-        if epsilon is not None and epsilon > LARGEST_EPSILON:
-            raise ParameterError(
-                "epsilon",
-                plain(epsilon),
-                f"it must not exceed {LARGEST_EPSILON}",
-                "Common values are between 0.1 and 3.",
-            )
+        check_epsilon(vars(self).get("epsilon"))
 
     @property
     @abstractmethod
@@ -379,11 +393,13 @@ def search_lead(
     near: int | None,
     success: Number,
     k: int = 1,
+    guess: int = 0,
 ) -> int:
     """Find the smallest lead, in records, at which k items are all among the `near` best.
 
     All other candidates stand lower by exactly the lead. Where there are no others the lead is 0.
-    The probability grows with the lead, so doubling and bisection find it.
+    The probability grows with the lead, so ever longer steps and bisection find it, wherever they
+    begin.
 
     Args:
         chance: The probability that all k come from a profile's best level.
@@ -391,6 +407,7 @@ def search_lead(
         near: How many share the top; None: k.
         success: The probability to reach.
         k: How many items are released.
+        guess: Where to begin. It changes how many probabilities are computed, and not the result.
 
     Raises:
         ParameterError: No lead is enough.
@@ -412,17 +429,25 @@ def search_lead(
         among = math.prod((near - drawn) / (candidates - drawn) for drawn in range(k))
         return chance(Profile([(0, candidates)], universe=candidates)) * among >= target
 
-    if enough(0):
-        return 0
-    high = 1
-    while not enough(high):
-        if high > 1 << 128:
-            raise ParameterError(
-                "success", success, "no lead reaches it for that many near maximizers",
-                "Lower success, or use guards that reach further.",
-            )  # fmt: skip
-        high *= 2
-    low = high // 2
+    step = 1
+    if enough(guess):
+        low, high = -1, guess
+        while high > 0:
+            before = max(0, high - step)
+            if not enough(before):
+                low = before
+                break
+            high, step = before, 2 * step
+    else:
+        low, high = guess, guess + step
+        while not enough(high):
+            if high > 1 << 128:
+                raise ParameterError(
+                    "success", success, "no lead reaches it for that many near maximizers",
+                    "Lower success, or use guards that reach further.",
+                )  # fmt: skip
+            step *= 2
+            low, high = high, high + step
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)

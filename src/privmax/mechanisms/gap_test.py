@@ -4,6 +4,9 @@
     release the best k, as a set, with probability π(n):
     π(0) = 0,  π(n+1) = min{ e^ε·π(n) + δ,  1 − e^(−ε)·(1 − π(n) − δ),  1 }
 
+With `ranked` the best k are released in order, and n is the least of that for the first, the first
+two, … and the first k: ⌈min_{i≤k} (q_(i) − q_(i+1)) / (c·s)⌉.
+
 π reaches 1 after finitely many steps. No mechanism that releases the best k or nothing does so more
 often, on any data: this is the limit for clear winners, whatever their number, and like the stable
 maximum it fails where two stand close.
@@ -15,11 +18,13 @@ Reference:  original to this library; the question is that of Smith & Thakurta, 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache, partial
 
 from flint import arb
 
+from privmax.errors import ParameterError
 from privmax.mechanisms.contract import (
     ROUNDING,
     Law,
@@ -30,6 +35,7 @@ from privmax.mechanisms.contract import (
     require_fit,
     require_single,
 )
+from privmax.mechanisms.peeling import Sequences
 from privmax.mechanisms.sets import SetMechanism, Sets, read_size, sets_of
 from privmax.mechanisms.stable_maximum import best_or_nothing
 from privmax.mechanisms.weights import decay, round_chances
@@ -37,13 +43,25 @@ from privmax.noise.balls import ball, ceiling
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import bernoulli
 from privmax.numbers import open_probability, positive, whole
-from privmax.parameters import Exact, Whole, parameter
-from privmax.privacy import ADD_REMOVE, Privacy, swing
+from privmax.parameters import Exact, Parameter, Whole, parameter
+from privmax.privacy import ADD_REMOVE, Privacy, drift
 from privmax.profile import Profile, Window
 
 
+def read_ranked(name: str, value: bool, k: int) -> bool:
+    """Read whether an order is released; of one item there is one.
+
+    Examples:
+        >>> read_ranked("ranked", False, 1), read_ranked("ranked", False, 2)
+        (True, False)
+    """
+    if not isinstance(value, bool):
+        raise ParameterError(name, value, "it must be True or False")
+    return value or k == 1
+
+
 class GapTest(SetMechanism):
-    """Release the best `k` as a set, or nothing, from an open or a closed universe.
+    """Release the best `k` as a set or in order, or nothing, from an open or a closed universe.
 
     No lead is enough for more than `k` near maximizers.
 
@@ -52,12 +70,16 @@ class GapTest(SetMechanism):
         delta: Above 0.
         neighbors: "add-remove" or "replace".
         k: How many items are released.
+        ranked: Whether their order is, too. Each of them must then lead the next; `lead` is by how
+            much.
 
     Raises:
         ParameterError: A parameter is out of bounds.
 
     Examples:
         >>> from privmax import GapTest
+        >>> GapTest(epsilon=1, delta=1e-6, k=1000, ranked=True).lead(candidates=None)
+        16
         >>> [GapTest(epsilon=1, delta=1e-6, k=k).lead(candidates=None) for k in (1, 1000)]
         [16, 16]
         >>> GapTest(epsilon=1, delta=1e-6).certain()
@@ -70,6 +92,7 @@ class GapTest(SetMechanism):
     )
     neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
     k: Whole = parameter(read_size, default=1)
+    ranked: Parameter[bool, bool] = parameter(read_ranked, default=False, beside="k", quiet=True)
 
     def draw(self, profile: Profile, coins: Coins) -> Outcome:
         require_single(self.k)
@@ -77,6 +100,7 @@ class GapTest(SetMechanism):
         return drawn[0] if drawn else Outcome(None)
 
     def subset(self, profile: Profile, coins: Coins) -> list[Outcome]:
+        """Choose the best k, which are listed best first, or nothing."""
         window, steps = self._view(profile)
         if not bernoulli(partial(self.chance, steps), coins):
             return []
@@ -102,6 +126,18 @@ class GapTest(SetMechanism):
         if released:
             table[*held, *others] = released
         return {None: sets_of(window, table, error=ROUNDING)}
+
+    def sequences(self, profile: Profile) -> Mapping[object, Sequences]:
+        """Return the law of the list, where their order is released.
+
+        For small profiles; never released.
+        """
+        window, released = self._release_chance(profile)
+        table: dict[tuple[int, ...], float] = {(): 1 - released}
+        if released:  # no two share a score
+            table[tuple(range(self.k))] = released
+        law = sets_of(window, {}, error=ROUNDING)
+        return {None: Sequences(law.blocks, law.floor, table, ROUNDING)}
 
     def expect(self, profile: Profile, best: int) -> tuple[float, float]:
         _, released = self._release_chance(profile)
@@ -145,20 +181,26 @@ class GapTest(SetMechanism):
         return window, released
 
     def _chance_best(self, profile: Profile) -> float:
+        if self.k > 1 and self.ranked:
+            # Those who lead all others by so much are taken to lead one another by as much.
+            return replace(self, ranked=False)._chance_best(profile)
         _, released = self._release_chance(profile)
         return released
 
     def _view(self, profile: Profile) -> tuple[Window, int]:
-        """The profile, and how many records stand between its best k and all others.
+        """The profile, and how many records stand between its best k and all others; for an order,
+        between each of them and the next as well.
 
         Far below the k-th best the best k are certain to be released, so clipping there changes
         nothing at all.
         """
-        unit = swing(self.neighbors) * profile.sensitivity
+        unit = drift(self.neighbors) * profile.sensitivity
         window = profile.window(unit * self.certain(), require_fit(self.k, profile))
-        if profile.universe == self.k:
-            return window, self.certain()
-        return window, -(-(window.depth(self.k + 1) - window.depth(self.k)) // unit)
+        # nobody else can be among the best of a universe of k
+        last = self.k - 1 if profile.universe == self.k else self.k
+        first = 1 if self.k > 1 and self.ranked else self.k
+        gaps = [window.depth(rank + 1) - window.depth(rank) for rank in range(first, last + 1)]
+        return window, -(-min(gaps) // unit) if gaps else self.certain()
 
 
 @lru_cache(maxsize=256)
@@ -185,7 +227,8 @@ def soft_chances(
     π(0) = 0,  π(n+1) = min{ e^ε·π(n) + δ,  1 − e^(−xε)·(1 − π(n)) }
 
     Nothing changes by a factor of e^(xε) at most, where x is `silence`, so that after nothing
-    another mechanism may run at (1 − x)·ε: see docs/proofs/set-margin.md, also for the closed form.
+    another mechanism may run at (1 − x)·ε: see `privmax help proofs/set-margin`, also
+    for the closed form.
 
     Args:
         steps: n.

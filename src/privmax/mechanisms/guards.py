@@ -21,7 +21,7 @@ from privmax.mechanisms.weights import clip_width, decay
 from privmax.noise.balls import ball
 from privmax.numbers import Number, nonnegative, open_probability, positive, whole
 from privmax.parameters import Exact, Parameter, Parameters, parameter
-from privmax.privacy import Neighbors, swing
+from privmax.privacy import Neighbors, drift
 from privmax.profile import Window
 
 
@@ -103,7 +103,7 @@ def slips(rank: int, growth: int | None, neighbors: Neighbors) -> int:
         >>> slips(1000, None, "replace"), slips(1000, 3, "replace"), slips(1000, 3, "add-remove")
         (1000, 6, 3)
     """
-    return rank if growth is None else min(rank, swing(neighbors) * growth)
+    return rank if growth is None else min(rank, drift(neighbors) * growth)
 
 
 def guard_weight(

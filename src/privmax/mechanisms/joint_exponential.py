@@ -43,7 +43,7 @@ from privmax.noise.coins import Coins
 from privmax.noise.samplers import uniform_below, weighted
 from privmax.numbers import positive
 from privmax.parameters import Exact, Whole, parameter
-from privmax.privacy import ADD_REMOVE, Privacy, swing
+from privmax.privacy import ADD_REMOVE, Privacy, drift
 from privmax.profile import Level, Profile, Window
 
 
@@ -121,7 +121,7 @@ class JointExponential(Ranker):
         """The profile clipped below its k-th best score, its lists, and the rate at which weight
         falls.
         """
-        scale = 2 * swing(self.neighbors) * profile.sensitivity / self.epsilon
+        scale = 2 * drift(self.neighbors) * profile.sensitivity / self.epsilon
         size = closed_size(profile)
         window = profile.window(
             clip_width(scale, Fraction(size) ** self.k), require_fit(self.k, profile)

@@ -43,12 +43,13 @@ from privmax.mechanisms.contract import (
     Relation,
     law_of,
     read_relation,
+    search_lead,
 )
 from privmax.mechanisms.noisy_maximum import TAIL, NoisyMaximum, noise_law
 from privmax.mechanisms.restricted_exponential import RestrictedExponential
 from privmax.noise.balls import START, ball, below, ceiling, ceiling_log, precision
 from privmax.noise.coins import Coins
-from privmax.numbers import open_probability, plain, positive, whole
+from privmax.numbers import Number, open_probability, plain, positive, whole
 from privmax.parameters import Exact, Parameter, Whole, parameter
 from privmax.privacy import ADD_REMOVE, REPLACE, Privacy
 from privmax.profile import Profile, Window
@@ -198,6 +199,20 @@ class LargeMargin(Mechanism):
 
     def privacy(self) -> Privacy:
         return Privacy(self.epsilon, self.delta)
+
+    def lead(
+        self, *, candidates: int | None, near: int | None = None, success: Number = "0.95"
+    ) -> int:
+        least = whole("near", 1 if near is None else near)
+        target = open_probability("success", success)
+        return _search_lead(self, candidates, least, target)
+
+    def _guess_lead(self, candidates: int | None, near: int, success: Fraction) -> int:
+        """A lead close to the one that is needed in an open universe: T_r and its usual noise."""
+        if candidates is not None:
+            return 0
+        rare = min(0.5, max(1e-300, float(1 - success)))
+        return self.threshold(near) + math.ceil(-9 * math.log(2 * rare) / float(self.epsilon))
 
     def threshold(self, rank: int, sensitivity: int = 1) -> int:
         """Return T_r on integer scores."""
@@ -387,6 +402,23 @@ class Piece:
     last: int
     block: int
     excess: int
+
+
+@lru_cache(maxsize=256)
+def _search_lead(
+    mechanism: LargeMargin, candidates: int | None, near: int, success: Fraction
+) -> int:
+    """The lead, searched from a guess: a law takes milliseconds, and doubling from 1 asks for 20.
+
+    It is kept: a plan asks for it once for itself, and once for the other third stage.
+    """
+    return search_lead(
+        mechanism._chance_best,
+        candidates=candidates,
+        near=near,
+        success=success,
+        guess=mechanism._guess_lead(candidates, near, success),
+    )
 
 
 @lru_cache(maxsize=256)

@@ -46,7 +46,7 @@ from privmax.noise.coins import Coins
 from privmax.noise.samplers import weighted
 from privmax.numbers import open_probability, positive, whole
 from privmax.parameters import Exact, OptionalWhole, Whole, optional, parameter
-from privmax.privacy import ADD_REMOVE, Privacy, swing
+from privmax.privacy import ADD_REMOVE, Privacy, drift
 from privmax.profile import Level, Profile, Window
 
 
@@ -111,7 +111,7 @@ class LimitedDomain(Ranker):
 
     def expect(self, profile: Profile, best: int) -> tuple[float, float]:
         window, blocks = self._view(profile)
-        rate = self._round()[0] / (swing(self.neighbors) * profile.sensitivity)
+        rate = self._round()[0] / (drift(self.neighbors) * profile.sensitivity)
         guard = log_last(lambda: self._weights(window, profile, blocks)[len(blocks) :])
         return expected_peeling(window, blocks, rate, self.k, best, guard=guard)
 
@@ -134,12 +134,12 @@ class LimitedDomain(Ranker):
         )
 
     def _clip(self, profile: Profile) -> int:
-        return guard_width(*self._round(), self.rank, swing(self.neighbors) * profile.sensitivity)
+        return guard_width(*self._round(), self.rank, drift(self.neighbors) * profile.sensitivity)
 
     def _weights(self, window: Window, profile: Profile, blocks: Sequence[Level]) -> list[arb]:
         """Weights of the blocks, and last of the guard (absent where everybody competes)."""
         epsilon, delta = self._round()
-        rate = epsilon / (swing(self.neighbors) * profile.sensitivity)
+        rate = epsilon / (drift(self.neighbors) * profile.sensitivity)
         weights = block_weights(blocks, rate)
         if profile.universe is None or self.rank < profile.universe:
             floor = None if self.growth is None else self._floor(window, profile)

@@ -28,7 +28,7 @@ from privmax.noise.coins import Coins
 from privmax.noise.race import LAPLACE, QUADRATURE_ERROR, race_law, run_race
 from privmax.numbers import positive
 from privmax.parameters import Exact, parameter
-from privmax.privacy import ADD_REMOVE, Privacy, swing
+from privmax.privacy import ADD_REMOVE, Privacy, drift
 from privmax.profile import Level, Profile, Window
 
 _DEEPER = 6
@@ -73,7 +73,7 @@ class MaxOfLaplaces(Mechanism):
         """A closed profile, clipped a little deeper than `closed_view` does, all its blocks, and
         the rate.
         """
-        scale = swing(self.neighbors) * profile.sensitivity / self.epsilon
+        scale = drift(self.neighbors) * profile.sensitivity / self.epsilon
         size = closed_size(profile)
         window = profile.window(clip_width(scale, Fraction(_DEEPER * size)))
         return window, window.first(size), 1 / scale

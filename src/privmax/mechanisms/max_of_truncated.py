@@ -29,7 +29,7 @@ from privmax.noise.coins import Coins
 from privmax.noise.race import QUADRATURE_ERROR, ExponentialNoise, race_law, run_race
 from privmax.numbers import open_probability, positive, whole
 from privmax.parameters import Exact, Parameters, Whole, parameter
-from privmax.privacy import ADD_REMOVE, swing
+from privmax.privacy import ADD_REMOVE, drift
 from privmax.profile import Window
 
 
@@ -76,12 +76,22 @@ class MaxOfTruncated(Parameters):
 
         c + τ, rounded up. Ends: τ is never an integer.
         """
-        c = swing(self.neighbors)
+        c = drift(self.neighbors)
         return c + ceiling(lambda: -ball(c / self.epsilon) * self.cut().log())
 
     def cut(self) -> arb:
         """Return κ = e^(−ετ/c): how rare noise above τ would have been."""
-        return ball(self.delta / self.near) / (1 + ball(self.epsilon).exp())
+        return rarity(self.epsilon, self.delta, self.near)
 
     def _rate(self, sensitivity: int) -> Fraction:
-        return self.epsilon / (swing(self.neighbors) * whole("sensitivity", sensitivity))
+        return self.epsilon / (drift(self.neighbors) * whole("sensitivity", sensitivity))
+
+
+def rarity(epsilon: Fraction, delta: Fraction, near: int) -> arb:
+    """Return κ = δ/(ℓ(1 + e^ε)) at the precision in force.
+
+    Examples:
+        >>> rarity(Fraction(0), Fraction(1, 2), 1) == 0.25
+        True
+    """
+    return ball(delta / near) / (1 + ball(epsilon).exp())

@@ -39,7 +39,7 @@ from privmax.noise.coins import Coins
 from privmax.noise.samplers import weighted
 from privmax.numbers import open_probability, positive, whole
 from privmax.parameters import Exact, OptionalWhole, Parameter, optional, parameter
-from privmax.privacy import ADD_REMOVE, Privacy, swing
+from privmax.privacy import ADD_REMOVE, Privacy, drift
 from privmax.profile import Profile, Window
 
 NESTING = Fraction(1, 64)
@@ -178,7 +178,7 @@ class NestedMargin(Mechanism):
         return [*chances, 1 - sum(chances, start=arb(0))]
 
     def _rate(self, profile: Profile) -> Fraction:
-        return self.draw_epsilon() / (swing(self.neighbors) * profile.sensitivity)
+        return self.draw_epsilon() / (drift(self.neighbors) * profile.sensitivity)
 
 
 @lru_cache(maxsize=256)
@@ -196,7 +196,7 @@ def _width(mechanism: NestedMargin, universe: int | None, sensitivity: int) -> i
     levels = mechanism.levels(universe)
     with precision(START):
         crowd = above(levels[-1] / _room(mechanism.epsilon))
-    unit = swing(mechanism.neighbors) * sensitivity
+    unit = drift(mechanism.neighbors) * sensitivity
     return unit + clip_width(
         unit / mechanism.draw_epsilon(),
         max(Fraction(crowd), levels[-1] * len(levels) / mechanism.delta),

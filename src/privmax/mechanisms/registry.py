@@ -1,94 +1,302 @@
-"""Every mechanism by name, with what a chooser must know about it.
+"""Every mechanism by name, with all that other files list about it.
 
-Their classes are loaded when they are asked for. A mechanism that stands here must pass the
-contract in tests/exact/test_contract.py, which says what is missing.
+`privmax`, plans, audits, help, pages, the navigation of the site and tests read this: a new
+mechanism is listed nowhere else. Classes are loaded when they are asked for. A mechanism that
+stands here must pass the contract in tests/exact/test_contract.py, which says what is missing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
-from importlib import import_module
-from inspect import Parameter, signature
+from collections.abc import Collection, Mapping
+from inspect import Parameter
 from typing import TYPE_CHECKING, Any
 
 from privmax.errors import ParameterError, refuse_given
+from privmax.mechanisms.entries import Entry, LastDraw
 from privmax.numbers import probability
-from privmax.privacy import ADD_REMOVE
+from privmax.privacy import ADD_REMOVE, REPLACE
 
 if TYPE_CHECKING:
     from privmax.mechanisms.contract import Mechanism
+    from privmax.mechanisms.guards import Guards
+    from privmax.mechanisms.large_margin import LargeMargin
+    from privmax.mechanisms.limited_domain import LimitedDomain
+    from privmax.mechanisms.max_of_laplaces import MaxOfLaplaces
+    from privmax.mechanisms.nested_margin import NestedMargin
+    from privmax.mechanisms.ranked_margin import RankedMargin
+    from privmax.mechanisms.set_margin import SetMargin
+    from privmax.mechanisms.sharp_margin import SharpMargin
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A mechanism.
+def _make_small_guards() -> Guards:
+    """Guards that small data sets get past."""
+    from privmax.mechanisms.guards import Guards
 
-    Attributes:
-        name: The name of its class.
-        home: The module of that, in `privmax.mechanisms`.
-        needs: What must be known in advance, beside the privacy cost.
-        abstains: Whether it may release nothing although the universe is closed.
+    return Guards((1, 2), (1, 1), share="0.2")
 
-    Examples:
-        >>> MECHANISMS["nested-margin"].load().__name__
-        'NestedMargin'
-        >>> MECHANISMS["exponential"].pure, MECHANISMS["nested-margin"].pure
-        (True, False)
-        >>> list(MECHANISMS["max-of-laplaces"].parameters)
-        ['epsilon', 'neighbors']
-    """
 
-    name: str
-    home: str
-    needs: str
-    abstains: bool
+def _bound_by_universe(mechanism: Mechanism, universe: int | None) -> LastDraw:
+    assert universe is not None, "a pure draw needs a closed universe"
+    return LastDraw(universe, mechanism.privacy().epsilon, mechanism.neighbors)
 
-    def load(self) -> Callable[..., Mechanism]:
-        """Return its class."""
-        found: Callable[..., Mechanism] = getattr(
-            import_module(f"privmax.mechanisms.{self.home}"), self.name
-        )
-        return found
 
-    @property
-    def parameters(self) -> Mapping[str, Parameter]:
-        """What it can be made with."""
-        return signature(self.load()).parameters
+def _bound_by_laplaces(mechanism: MaxOfLaplaces, universe: int | None) -> LastDraw:
+    return _bound_by_universe(mechanism, universe)._replace(noise="laplace")
 
-    @property
-    def pure(self) -> bool:
-        """Whether a single draw needs no delta, and without one a closed universe."""
-        return "delta" not in self.parameters or self.parameters["delta"].default == 0
 
+def _bound_by_third_stage(mechanism: LargeMargin, universe: int | None) -> LastDraw:
+    """Its third stage, whose constants are those of replace whatever the relation."""
+    near = mechanism.cap if universe is None else universe
+    return LastDraw(near, mechanism.epsilon / 3, REPLACE)
+
+
+def _bound_by_last_rank(mechanism: SharpMargin, universe: int | None) -> LastDraw:
+    rank, _ = mechanism.options(universe)[-1]
+    return LastDraw(rank, mechanism.draw_epsilon(), mechanism.neighbors)
+
+
+def _bound_by_last_level(mechanism: NestedMargin, universe: int | None) -> LastDraw:
+    return LastDraw(mechanism.levels(universe)[-1], mechanism.draw_epsilon(), mechanism.neighbors)
+
+
+def _bound_by_stages(mechanism: SetMargin, universe: int | None) -> LastDraw:
+    """The widest of all draws, at their least epsilon: a stage that is a test releases the best."""
+    draws = [one for one in mechanism.budgets(universe) if one[0].width > one[0].size]
+    widest = max((stage.width for stage, _ in draws), default=1)
+    least = min((stage.tilt * left for stage, left in draws), default=mechanism.epsilon)
+    candidates = widest if universe is None else min(widest, universe)
+    return LastDraw(candidates, least, mechanism.neighbors)
+
+
+def _bound_by_members(mechanism: RankedMargin, universe: int | None) -> LastDraw:
+    return _bound_by_stages(mechanism.members, universe)
+
+
+def _bound_by_rank(mechanism: LimitedDomain, universe: int | None) -> LastDraw:
+    rank = mechanism.rank if universe is None else min(mechanism.rank, universe)
+    return LastDraw(rank, mechanism.epsilon, mechanism.neighbors)
+
+
+def _bound_at_zero(mechanism: Mechanism, universe: int | None) -> LastDraw:
+    return LastDraw(1, mechanism.privacy().epsilon, mechanism.neighbors, noise="none")
+
+
+_PURE = {"epsilon": 1}
+_SMALL = {"epsilon": 1, "delta": "0.05"}
+_PAPER = {"epsilon": 6, "delta": "0.3", "cap": 5}
+"""Costs at which small data sets have an answer now and then."""
 
 MECHANISMS: Mapping[str, Entry] = {
-    "exponential": Entry("Exponential", "exponential", "the universe", abstains=False),
-    "permute-and-flip": Entry("PermuteAndFlip", "permute_and_flip", "the universe", abstains=False),
-    "max-of-laplaces": Entry("MaxOfLaplaces", "max_of_laplaces", "the universe", abstains=False),
+    "exponential": Entry(
+        name="Exponential",
+        home="exponential",
+        title="Exponential",
+        serves="closed universes; the best k in order, because its draws compose well",
+        needs="the universe",
+        abstains=False,
+        example=_PURE,
+        last_draw=_bound_by_universe,
+        claim=r"$\varepsilon$",
+        statement=r"draw $i$ with probability proportional to "
+        r"$\exp(\varepsilon \cdot \tilde{q}_i / c)$",
+    ),
+    "permute-and-flip": Entry(
+        name="PermuteAndFlip",
+        home="permute_and_flip",
+        title="Permute-and-flip",
+        serves="one item of a closed universe of up to about 1/delta candidates",
+        needs="the universe",
+        abstains=False,
+        example=_PURE,
+        slow="in lists",
+        last_draw=_bound_by_universe,
+        claim=r"$\varepsilon$",
+        statement=r"accept candidate $i$ with probability $p_i = \exp(-\varepsilon \cdot d_i / c)$",
+    ),
+    "max-of-laplaces": Entry(
+        name="MaxOfLaplaces",
+        home="max_of_laplaces",
+        title="Max of Laplaces",
+        serves="comparisons: the noisy maximum that other libraries have, in closed universes",
+        needs="the universe",
+        abstains=False,
+        example=_PURE,
+        last_draw=_bound_by_laplaces,
+        claim=r"$\varepsilon$",
+        statement=r"independent real-valued Laplace noise $L_i$ of scale $c/\varepsilon$",
+    ),
     "joint-exponential": Entry(
-        "JointExponential", "joint_exponential", "the universe", abstains=False
+        name="JointExponential",
+        home="joint_exponential",
+        title="Joint exponential",
+        serves="the best k of a closed universe in order, by one draw of the whole list",
+        needs="the universe",
+        abstains=False,
+        requires={"k": 1},
+        example=_PURE,
+        for_lists=True,
+        claim=r"$\varepsilon$, for a whole list",
+        statement=r"\text{ of different candidates with weight } "
+        r"\exp(-\varepsilon \cdot \mathrm{shortfall}/(2c))",
     ),
-    "large-margin": Entry("LargeMargin", "large_margin", "nothing", abstains=False),
+    "large-margin": Entry(
+        name="LargeMargin",
+        home="large_margin",
+        title="Large margin",
+        serves="the paper's mechanism, which also releases an estimate of the maximum",
+        needs="nothing",
+        abstains=False,
+        example=_PAPER,
+        slow="at a small epsilon",
+        last_draw=_bound_by_third_stage,
+        claim=r"$(\varepsilon, \delta)$: the paper's mechanism, and corrections to the paper",
+        statement=r"\text{draw } i \text{ from the top } \ell \text{ with weight } "
+        r"\exp(\varepsilon q_i/6)",
+    ),
     "large-margin-truncated": Entry(
-        "LargeMarginTruncated", "large_margin_truncated", "nothing", abstains=False
+        name="LargeMarginTruncated",
+        home="large_margin_truncated",
+        title="Large margin, truncated",
+        serves="the paper's mechanism with its original third stage",
+        needs="nothing",
+        abstains=False,
+        example=_PAPER,
+        slow="at a small epsilon",
+        last_draw=_bound_by_third_stage,
+        claim=r"$(\varepsilon, \delta)$: the paper's with its original third stage",
+        statement=r"Z_i \text{ exponential of scale } 6/\varepsilon "
+        r"\text{ given that } Z_i \le \tau",
     ),
-    "sharp-margin": Entry("SharpMargin", "sharp_margin", "nothing", abstains=True),
-    "nested-margin": Entry("NestedMargin", "nested_margin", "nothing", abstains=True),
-    "set-margin": Entry("SetMargin", "set_margin", "nothing", abstains=True),
+    "sharp-margin": Entry(
+        name="SharpMargin",
+        home="sharp_margin",
+        title="Sharp margin",
+        serves="the best k of an open universe in order",
+        needs="nothing",
+        abstains=True,
+        example={**_SMALL, "guards": _make_small_guards},
+        companions=("guards.Guards", "guards.FEW", "guards.DYADIC"),
+        last_draw=_bound_by_last_rank,
+        claim=r"$(\varepsilon, \delta)$: ours",
+        statement=r"\text{pick } j \text{ with weight } "
+        r"p_j \cdot \exp(-(\varepsilon_1/c) \cdot \mathrm{threshold}_j)",
+    ),
+    "nested-margin": Entry(
+        name="NestedMargin",
+        home="nested_margin",
+        title="Nested margin",
+        serves="one item of an open universe, or of a closed one beyond 10^8 candidates",
+        needs="nothing",
+        abstains=True,
+        example={**_SMALL, "ranks": (1, 3)},
+        companions=("nested_margin.FOURFOLD",),
+        last_draw=_bound_by_last_level,
+        claim=r"$(\varepsilon, \delta)$: ours, the sharpest",
+        statement=r"P(i) = w_i / \min\{N_j : i \in H_j\}",
+    ),
+    "set-margin": Entry(
+        name="SetMargin",
+        home="set_margin",
+        title="Set margin",
+        serves="the best k as a set, in any universe",
+        needs="nothing",
+        abstains=True,
+        example=_SMALL,
+        companions=("stages.Stage",),
+        for_lists=True,
+        last_draw=_bound_by_stages,
+        claim=r"$(\varepsilon, \delta)$: ours, the best $k$ as a set",
+        statement=r"w(S) = \exp(a \cdot m(S) - b \cdot M(S))",
+    ),
+    "ranked-margin": Entry(
+        name="RankedMargin",
+        home="ranked_margin",
+        title="Ranked margin",
+        serves="the best k in order, with how far apart they are, in any universe",
+        needs="nothing",
+        abstains=True,
+        example=_SMALL,
+        for_lists=True,
+        last_draw=_bound_by_members,
+        claim=r"$(\varepsilon, \delta)$: ours, the best $k$ in order",
+        statement=r"y_i = q_i + N_i, \quad \text{released: } y_i - y_{\mathrm{first}}",
+    ),
     "limited-domain": Entry(
-        "LimitedDomain", "limited_domain", "how many near maximizers there can be", abstains=True
+        name="LimitedDomain",
+        home="limited_domain",
+        title="Limited domain",
+        serves="a known number of candidates near the top",
+        needs="how many near maximizers there can be",
+        abstains=True,
+        requires={"rank": 2},
+        example=_SMALL,
+        last_draw=_bound_by_rank,
+        claim=r"$(\varepsilon, \delta)$",
+        statement=r"\bot \text{ with weight } \exp(\varepsilon \cdot \mathrm{threshold}/c)",
     ),
     "stable-maximum": Entry(
-        "StableMaximum", "stable_maximum", "that there is one winner", abstains=True
+        name="StableMaximum",
+        home="stable_maximum",
+        title="Stable maximum",
+        serves="comparisons: a single winner by a distance test; the gap test needs a smaller lead",
+        needs="that there is one winner",
+        abstains=True,
+        example=_SMALL,
+        last_draw=_bound_at_zero,
+        claim=r"$(\varepsilon, \delta)$",
+        statement=r"\text{release the best candidate iff the distance test at } \varepsilon "
+        r"\text{ passes at } d",
     ),
-    "gap-test": Entry("GapTest", "gap_test", "that there is one winner", abstains=True),
+    "gap-test": Entry(
+        name="GapTest",
+        home="gap_test",
+        title="Gap test",
+        serves="a known number of winners: no mechanism needs a smaller lead",
+        needs="that there is one winner",
+        needs_many="that there are {k:,} winners",
+        needs_order="that each leads the next",
+        abstains=True,
+        example=_SMALL,
+        last_draw=_bound_at_zero,
+        claim=r"$(\varepsilon, \delta)$, and optimal for the best $k$ or nothing",
+        statement=r"\pi(n+1) = \min\{ e^{\varepsilon} \cdot \pi(n) + \delta, "
+        r"\; 1 - e^{-\varepsilon} \cdot (1 - \pi(n) - \delta), \; 1 \}",
+    ),
     "choosing": Entry(
-        "Choosing", "choosing", "how many candidates one record touches", abstains=True
+        name="Choosing",
+        home="choosing",
+        title="Choosing",
+        serves="comparisons: counts where one record touches few candidates",
+        needs="how many candidates one record touches",
+        abstains=True,
+        requires={"growth": 1},
+        example=_SMALL,
+        claim=r"$(\varepsilon, \delta)$, for records that touch few candidates",
+        statement=r"q_{(1)} + Z \ge T, \quad Z \text{ discrete Laplace of scale } s/x",
     ),
 }
 """The mechanisms by the names that Python and the command line know them by."""
+
+
+def public_names() -> dict[str, str]:
+    """The module of each public name of all mechanisms and what goes with them.
+
+    Examples:
+        >>> public_names()["DYADIC"]
+        'privmax.mechanisms.guards'
+    """
+    return {name: home for entry in MECHANISMS.values() for name, home in entry.public.items()}
+
+
+def names_requiring(parameter: str) -> list[str]:
+    """The mechanisms that cannot be made without a parameter.
+
+    Examples:
+        >>> names_requiring("rank")
+        ['limited-domain']
+    """
+    return [name for name, entry in MECHANISMS.items() if parameter in entry.requires]
 
 
 def registered_name(mechanism: object) -> str | None:
@@ -168,7 +376,7 @@ def build(name: str, **options: Any) -> Mechanism:
     Args:
         name: One of `MECHANISMS`.
         options: Its parameters. Those that are None count as not given, and a delta that is not
-            needed is left out.
+            needed is left out, and so is `ranked` where what is released does not depend on it.
 
     Raises:
         ParameterError: There is no such mechanism; or it does not take an option, unless that asks
@@ -185,8 +393,10 @@ def build(name: str, **options: Any) -> Mechanism:
     check_name(name)
     entry = MECHANISMS[name]
     given = {option: value for option, value in options.items() if value is not None}
-    if entry.pure and not entry.abstains and given.get("k", 1) == 1:
+    if entry.needs_closed and given.get("k", 1) == 1:
         given.pop("delta", None)
+    if "ranked" not in entry.parameters:
+        given.pop("ranked", None)
     for option, value in list(given.items()):
         if option not in entry.parameters:
             anyway = option == "delta" and not probability("delta", value)

@@ -25,7 +25,7 @@ from privmax.noise.coins import Coins
 from privmax.noise.samplers import weighted
 from privmax.numbers import Number, open_probability, positive, whole
 from privmax.parameters import Exact, Parameters, Whole, parameter
-from privmax.privacy import ADD_REMOVE, swing
+from privmax.privacy import ADD_REMOVE, drift
 from privmax.profile import Window
 
 
@@ -66,10 +66,10 @@ class RestrictedExponential(Parameters):
 
         c + (c/ε)·ln(near/δ), rounded up.
         """
-        c = swing(self.neighbors)
+        c = drift(self.neighbors)
         return c + max(
             0, ceiling_log(c / self.epsilon, self.near / open_probability("delta", delta))
         )
 
     def _rate(self, sensitivity: int) -> Fraction:
-        return self.epsilon / (swing(self.neighbors) * whole("sensitivity", sensitivity))
+        return self.epsilon / (drift(self.neighbors) * whole("sensitivity", sensitivity))

@@ -49,7 +49,7 @@ from privmax.noise.coins import Coins
 from privmax.noise.samplers import bernoulli
 from privmax.numbers import open_probability, positive, probability
 from privmax.parameters import Exact, Parameter, Whole, parameter
-from privmax.privacy import ADD_REMOVE, Privacy, swing
+from privmax.privacy import ADD_REMOVE, Privacy, drift
 from privmax.profile import Level, Profile, Window
 
 
@@ -68,8 +68,8 @@ class SetMargin(SetMechanism):
 
     Examples:
         >>> from privmax import SetMargin
-        >>> [SetMargin(epsilon=1, delta=1e-6, k=k).lead(candidates=None) for k in (10, 1000)]
-        [25, 25]
+        >>> [SetMargin(epsilon=1, delta=1e-6, k=k).lead(candidates=None) for k in (10, 100)]
+        [25, 297]
         >>> SetMargin(epsilon=1, k=10).lead(candidates=10**6)
         126
     """
@@ -212,7 +212,7 @@ class SetMargin(SetMechanism):
 
     def _turns(self, profile: Profile, window: Window) -> Iterator[_Turn]:
         """The stages on a profile."""
-        unit = swing(self.neighbors) * profile.sensitivity
+        unit = drift(self.neighbors) * profile.sensitivity
         for stage, epsilon in self.budgets(profile.universe):
             delta = self.delta * stage.part
             yield _Turn(stage, epsilon, delta, unit, window, profile.universe)

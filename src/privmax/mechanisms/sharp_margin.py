@@ -65,7 +65,7 @@ from privmax.parameters import (
     optional,
     parameter,
 )
-from privmax.privacy import ADD_REMOVE, Privacy, swing
+from privmax.privacy import ADD_REMOVE, Privacy, drift
 from privmax.profile import Level, Profile, Window
 
 PRODUCT = 3 * ROUNDING
@@ -165,7 +165,7 @@ class SharpMargin(Ranker):
 
     def expect(self, profile: Profile, best: int) -> tuple[float, float]:
         window = self._window(profile)
-        rate = self.draw_epsilon() / (swing(self.neighbors) * profile.sensitivity)
+        rate = self.draw_epsilon() / (drift(self.neighbors) * profile.sensitivity)
         size = hits = 0.0
         for rank, pick in self._picks(profile).items():
             if pick < ROUNDING:
@@ -260,7 +260,7 @@ class SharpMargin(Ranker):
         self, window: Window, options: Sequence[tuple[int, Fraction]], profile: Profile
     ) -> list[arb]:
         """p_j·exp(−(ε1/c)·threshold_j), times the same factor exp((ε1/c)·top) for every option."""
-        rate = self._pick_epsilon() / (swing(self.neighbors) * profile.sensitivity)
+        rate = self._pick_epsilon() / (drift(self.neighbors) * profile.sensitivity)
         depths = [0 if rank == profile.universe else window.depth(rank + 1) for rank, _ in options]
         handicaps = _handicaps(self, profile.universe, ctx.prec)
         return [
@@ -285,7 +285,7 @@ class SharpMargin(Ranker):
     ) -> list[arb]:
         """Weights of the blocks of the top `rank`, and last of the guard (absent for FULL)."""
         epsilon, delta = self.draw_epsilon(), self._guard_delta()
-        rate = epsilon / (swing(self.neighbors) * profile.sensitivity)
+        rate = epsilon / (drift(self.neighbors) * profile.sensitivity)
         weights = block_weights(top, rate)
         if rank != profile.universe:
             floor = None if self.growth is None else window.depth(self.k) + self._clip(profile)
@@ -332,7 +332,7 @@ def _width(mechanism: SharpMargin, universe: int | None, sensitivity: int) -> in
     the pick: the least favored option must still win when it alone has the floor at its edge.
     """
     options = mechanism.options(universe)
-    unit = swing(mechanism.neighbors) * sensitivity
+    unit = drift(mechanism.neighbors) * sensitivity
     draw = guard_width(mechanism.draw_epsilon(), mechanism._guard_delta(), options[-1][0], unit)
     handicaps = _handicaps(mechanism, universe, START)
     with precision(START):

@@ -30,7 +30,7 @@ from privmax.noise.balls import ceiling_log
 from privmax.noise.coins import Coins
 from privmax.numbers import open_probability, positive
 from privmax.parameters import Exact, parameter
-from privmax.privacy import ADD_REMOVE, Neighbors, Privacy, swing
+from privmax.privacy import ADD_REMOVE, Neighbors, Privacy, drift
 from privmax.profile import Profile, Window
 
 
@@ -85,7 +85,7 @@ class StableMaximum(Mechanism):
     def _window(self, profile: Profile) -> Window:
         """So wide that the test passes at its floor but for CLIP_LOSS."""
         distance = self._test().threshold() + ceiling_log(1 / self.epsilon, 1 / CLIP_LOSS)
-        return profile.window(swing(self.neighbors) * profile.sensitivity * (distance + 1))
+        return profile.window(drift(self.neighbors) * profile.sensitivity * (distance + 1))
 
 
 def lead_steps(window: Window, profile: Profile, neighbors: Neighbors) -> int:
@@ -103,7 +103,7 @@ def lead_steps(window: Window, profile: Profile, neighbors: Neighbors) -> int:
         >>> lead_steps(profile.window(9), profile, "replace")
         3
     """
-    return -(-window.depth(2) // (swing(neighbors) * profile.sensitivity))
+    return -(-window.depth(2) // (drift(neighbors) * profile.sensitivity))
 
 
 def best_or_nothing(window: Window, chance: float) -> Law:

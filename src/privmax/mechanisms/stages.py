@@ -19,11 +19,17 @@ TILT = Fraction(3, 4)
 SHRINKING = Fraction(4, 5)
 """How much smaller the sets of each stage are than those before."""
 
-HASTE = Fraction(1, 4)
-"""Part of epsilon for the test of the best set alone, at an epsilon of 1 or more."""
+HASTE = Fraction(3, 10)
+"""Part of epsilon for the test of the best set alone, where k is small against epsilon."""
+
+HASTE_RATE = 30
+"""That part is at most this times (epsilon/k)²: the gaps that a test needs shrink as lists grow."""
 
 LEAST_HASTE = Fraction(1, 32)
 """Below this the test would find so little that it is left out."""
+
+TEST_PART = Fraction(1, 4)
+"""Part of delta for the test."""
 
 
 class Stage(Parameters, kw_only=False):
@@ -87,26 +93,32 @@ def read_stages(name: str, value: Sequence[Stage] | None, k: int) -> tuple[Stage
 def default_stages(k: int, epsilon: Fraction) -> tuple[Stage, ...]:
     """Return the stages that are used where none are given; a function of public numbers.
 
-    First the best set alone, where epsilon is not small; then sets of k, of four fifths of k and so
-    on down to one, each among twice as many candidates and 200 more.
+    Sets of k, of four fifths of k and so on down to one, each among twice as many candidates and
+    200 more. After those of k the best set alone is tested, where k is small against epsilon: that
+    takes nothing from what the first draw releases, only from shorter sets.
 
     Examples:
         >>> [(stage.size, stage.width) for stage in default_stages(3, Fraction(1))]
-        [(3, 3), (3, 206), (2, 204), (1, 202)]
+        [(3, 206), (3, 3), (2, 204), (1, 202)]
+        >>> [stage.size for stage in default_stages(100, Fraction(1))][:3]
+        [100, 80, 64]
     """
     sizes = [k]
     while sizes[-1] > 1:
         smaller = round(k * SHRINKING ** len(sizes))
         sizes.append(max(1, min(smaller, sizes[-1] - 1)))
-    haste = HASTE * min(Fraction(1), epsilon) ** 2
+    haste = min(HASTE, HASTE_RATE * (epsilon / k) ** 2)
     has_test = haste >= LEAST_HASTE
-    part = Fraction(1, len(sizes)) / (2 if has_test else 1)
+    part = (1 - TEST_PART if has_test else 1) * Fraction(1, len(sizes))
+    # what comes after each draw; of one item alone the last draw ends all, so the test is before it
+    left = [len(sizes) - place for place in range(1, len(sizes) + 1)]
+    left[0] += 1 if has_test and k > 1 else 0
     stages = [
-        Stage(size, 2 * size + 200, silence=_silence(len(sizes) - place), part=part)
-        for place, size in enumerate(sizes, start=1)
+        Stage(size, 2 * size + 200, silence=_silence(later), part=part)
+        for size, later in zip(sizes, left, strict=True)
     ]
     if has_test:
-        stages.insert(0, Stage(k, k, silence=haste, part=Fraction(1, 2)))
+        stages.insert(min(1, k - 1), Stage(k, k, silence=haste, part=TEST_PART))
     return tuple(stages)
 
 

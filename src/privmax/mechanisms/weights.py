@@ -16,7 +16,7 @@ from flint import arb
 
 from privmax.mechanisms.contract import CLIP_LOSS, ROUNDING, closed_size
 from privmax.noise.balls import START, ball, ceiling_log, precision
-from privmax.privacy import Neighbors, swing
+from privmax.privacy import Neighbors, drift
 from privmax.profile import Level, Profile, Window
 
 
@@ -61,7 +61,7 @@ def closed_view(
         >>> closed_view(Profile([(9, 1)], universe=3), Fraction(1), "replace")[1:]
         ([(0, 1), (9, 2)], Fraction(1, 2))
     """
-    scale = swing(neighbors) * profile.sensitivity / epsilon
+    scale = drift(neighbors) * profile.sensitivity / epsilon
     size = closed_size(profile)
     window = profile.window(clip_width(scale, Fraction(size)), rank)
     return window, window.first(size), 1 / scale

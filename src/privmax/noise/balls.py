@@ -81,7 +81,7 @@ def ceiling(number: Callable[[], arb]) -> int:
         2
     """
     bits = START
-    while True:
+    while True:  # ends by what the number must be: the ball leaves one ceiling
         with precision(bits):
             value = number()
             low, high = above(value.lower()), above(value)
@@ -105,7 +105,10 @@ def ceiling_log(scale: Fraction, argument: Fraction) -> int:
 
 
 def _integer(number: arb) -> int:
-    """An exactly represented integer; anything else is a number this library never asks about."""
+    """Return an exactly represented integer.
+
+    Anything else is a number this library never asks about.
+    """
     value = number.unique_fmpz()
     if value is None:
         raise ArithmeticError("a bound is not finite")

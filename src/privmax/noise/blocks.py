@@ -97,8 +97,9 @@ class Blocks:
         return values, rejected
 
     def _draw_block(self, size: int, coins: Coins) -> NDArray[np.int16]:
-        """Draw a block by its weight: by 16 bits where those leave one, else by 64, else one at a
-        time.
+        """Draw a block by its weight.
+
+        16 bits decide where those leave one block, else 64, else one at a time.
         """
         words = np.frombuffer(coins.bytes(2 * size), np.uint16)
         block = self._cells[words]
@@ -117,7 +118,7 @@ class Blocks:
     def _count_cuts(
         self, low: NDArray[np.uint64], high: NDArray[np.uint64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """How many cuts are certainly at or left of U, and how many are not certainly right of it.
+        """Count the cuts certainly at or left of U, and those not certainly right of it.
 
         Args:
             low: The first 64 bits of U, at least.
@@ -127,15 +128,19 @@ class Blocks:
         return least, np.searchsorted(self._lows, high, side="right")
 
     def _find(self, uniform: Uniform, least: int, most: int) -> int:
-        """The block of a uniform real that is right of `least` cuts and left of all but `most`."""
+        """Find the block of a uniform real.
+
+        It is right of `least` cuts and left of all but `most`.
+        """
         for block in range(least, most):
             if uniform.left_of(lambda block=block: self._cuts()[block]):  # type: ignore[misc]
                 return block
         return most
 
     def _prepare_rejection(self) -> None:
-        """Tabulate, for each block, chances out of 256 of which all its numbers are sure, and the
-        coefficients of x.
+        """Tabulate, for each block, chances of which its numbers are sure, and coefficients of x.
+
+        The chances are out of 256.
         """
         width, variance = 1 << self.shift, self.variance
         steep = [first * width / variance for first in self._firsts]
@@ -149,8 +154,10 @@ class Blocks:
     def _reject(
         self, block: NDArray[np.int16], offset: NDArray[np.int64], coins: Coins
     ) -> NDArray[np.int64]:
-        """Where a coin of bias e^−x falls on tails, x being how much less the number weighs than
-        the first of its block: by 8 bits, by 32, or one at a time.
+        """Return where a coin of bias e^−x falls on tails.
+
+        x is how much less the number weighs than the first of its block: by 8 bits, by 32, or one
+        at a time.
         """
         words = np.frombuffer(coins.bytes(block.size), np.uint8)
         open_ = np.flatnonzero(words >= self._sure[block])
@@ -188,13 +195,13 @@ class Blocks:
         return ((first + offset) ** 2 - first**2) / (2 * self.variance)
 
     def _draw_tail(self, coins: Coins) -> int | None:
-        """A magnitude in a tail; None: it is rejected."""
+        """Return a magnitude in a tail; None: it is rejected."""
         excess = geometric(self.reach / self.variance, coins)
         accepted = bernoulli_exp(excess**2 / (2 * self.variance), coins)
         return self.reach + excess if accepted else None
 
     def _cuts(self) -> list[arb]:
-        """The right end of each block's share of [0, 1), but the last."""
+        """Return the right end of each block's share of [0, 1), but the last."""
         double = 2 * self.variance
         width = 1 << self.shift
         blocks = [width * (-ball(first**2 / double)).exp() for first in self._firsts]

@@ -1,5 +1,6 @@
-"""A race of blocks: which of many noisy scores is the largest, with one number for each block of
-equal candidates.
+"""A race of blocks: which of many noisy scores is the largest.
+
+It draws one number for each block of equal candidates.
 
 A candidate at depth d with noise Z arrives at time e^(−λ(Z − d)), where λ is the rate at which the
 noise decays: the largest noisy score comes first. The first of n equal candidates has V = U^(1/n),
@@ -234,15 +235,17 @@ class _Runner:
         self.low, self.high = arb(0), arb.pos_inf()
 
     def arrive(self) -> None:
-        """Look until it is known to come before the latest time there is. Only for the best block:
-        it always does.
+        """Look until it is known to come before the latest time there is.
+
+        Only for the best block: it always does.
         """
         while not self.high < self._noise.latest:
             self.look()
 
     def after(self, time: arb) -> bool:
-        """Whether it comes later than a time before the latest: U < v(p·time)^count. Decided by a
-        few bits.
+        """Return whether it comes later than a time before the latest: U < v(p·time)^count.
+
+        A few bits decide.
         """
         limit = time.upper()
         return self._uniform.left_of(
@@ -250,7 +253,7 @@ class _Runner:
         )
 
     def width(self) -> arb:
-        """How uncertain the arrival still is."""
+        """Return how uncertain the arrival still is."""
         return self.high - self.low
 
     def look(self) -> None:
@@ -267,8 +270,9 @@ class _Runner:
 
 
 def _earlier(left: _Runner, right: _Runner) -> bool:
-    """Whether `left` arrives first. Ends with probability one: two continuous times are almost
-    surely different.
+    """Return whether `left` arrives first.
+
+    Ends with probability one: two continuous times are almost surely different.
     """
     while True:
         if left.high < right.low:
@@ -279,7 +283,7 @@ def _earlier(left: _Runner, right: _Runner) -> bool:
 
 
 def _integrals(exponents: Floats, log_counts: Floats, noise: RaceNoise) -> list[float]:
-    """The integral of every block; they add up to 1 but for rounding."""
+    """Return the integral of every block; they add up to 1 but for rounding."""
     origins, places, times, weights = _nodes(exponents, log_counts, noise)
     log_survival = np.zeros_like(times)
     hazards = []
@@ -299,7 +303,7 @@ def _integrals(exponents: Floats, log_counts: Floats, noise: RaceNoise) -> list[
 def _nodes(
     exponents: Floats, log_counts: Floats, noise: RaceNoise
 ) -> tuple[Floats, NDArray[np.intp], Floats, Floats]:
-    """The points to sum over, in order of time, and their weights.
+    """Return the points to sum over, in order of time, and their weights.
 
     A point is given by the last change of formula before it (its place among the origins) and the
     time since then. Origins, times and weights are logarithms.
@@ -323,8 +327,9 @@ def _nodes(
 
 
 def _end(exponents: Floats, log_counts: Floats, noise: RaceNoise) -> float:
-    """ln of a time by which somebody has come but with probability e^−45; not much later than the
-    first such.
+    """Return ln of a time by which a candidate has come but with probability e^−45.
+
+    It is not much later than the first such time.
     """
     starts = noise.starts(exponents)
 
@@ -346,8 +351,9 @@ def _end(exponents: Floats, log_counts: Floats, noise: RaceNoise) -> float:
 
 
 def _either(side: arb, above: arb, below: arb) -> arb:
-    """`above` where `side` is positive, `below` where it is negative, a ball holding both where
-    that is not known.
+    """Return `above` where `side` is positive, `below` where it is negative.
+
+    Where that is not known, a ball that holds both.
     """
     if side > 0:
         return above
@@ -360,14 +366,14 @@ def _unlog(log_y: Floats) -> Floats:
 
 
 def _log(number: Callable[[], arb]) -> float:
-    """ln of a number as a float; −∞ for 0."""
+    """Return ln of a number as a float; −∞ for 0."""
     with precision(START):
         value = number()
         return -math.inf if value == 0 else float(value.log().mid())
 
 
 def _log_difference(larger: Floats | float, smaller: Floats | float) -> Floats:
-    """ln(e^larger − e^smaller); −∞ where they are equal."""
+    """Return ln(e^larger − e^smaller); −∞ where they are equal."""
     return np.where(
         np.equal(larger, smaller), -np.inf, larger + np.log1p(-np.exp(np.subtract(smaller, larger)))
     )

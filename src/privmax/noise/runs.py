@@ -68,7 +68,7 @@ def poisson(mean: Fraction, coins: Coins) -> int:
 
 
 def first_negative_binomial(eta: Fraction, gamma: Fraction) -> arb:
-    """The probability of 1 under `negative_binomial`, at the working precision.
+    """Return the probability of 1 under `negative_binomial`, at the working precision.
 
     Examples:
         >>> float(first_negative_binomial(Fraction(1), Fraction(1, 4)).mid())

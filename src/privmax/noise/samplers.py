@@ -194,10 +194,13 @@ def jump(rate: Callable[[], arb], coins: Coins, limit: int | None = None) -> int
         with precision(bits):
             speed = rate()
             while uniform.length < bits - 16:
-                least = below(-uniform.high().log() / speed)
-                if limit is not None and least >= limit:
+                trials = -uniform.high().log() / speed
+                # Compared as balls: where the rate is tiny, the number has billions of digits.
+                if limit is not None and trials >= limit:
                     return limit
-                if uniform.known and least == below((-uniform.low().log() / speed).upper()):
+                least = below(trials)
+                # The other end is compared as a ball, too: it has no limit.
+                if uniform.known and -uniform.low().log() / speed < least + 1:
                     return least
                 uniform.reveal()
         bits *= 2
@@ -249,7 +252,7 @@ def discrete_gaussian(variance: Fraction, coins: Coins) -> int:
 
 
 def _try_gaussian(variance: Fraction, coins: Coins) -> int | None:
-    """One round: a draw of discrete Laplace noise, or None where it is not accepted."""
+    """Run one round: a draw of discrete Laplace noise, or None where it is not accepted."""
     scale = isqrt(variance.numerator // variance.denominator) + 1  # ⌊σ⌋ + 1
     value = discrete_laplace(Fraction(scale), coins)
     miss = abs(value) - variance / scale
@@ -257,8 +260,9 @@ def _try_gaussian(variance: Fraction, coins: Coins) -> int | None:
 
 
 class _Boundaries:
-    """The right end of each index's share of [0, 1), in units of 2^−bits, rounded up (by indexing)
-    or down (`low`).
+    """The right end of each index's share of [0, 1), in units of 2^−bits.
+
+    It is rounded up (by indexing) or down (`low`).
 
     Rounded to integers only where looked at, and then once: a search looks at few of them, again
     and again.

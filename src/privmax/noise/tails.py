@@ -1,4 +1,4 @@
-"""Tails of discrete noise, enclosed in balls: how likely a draw is to reach a number.
+"""Tails of noise, enclosed in balls: how likely a draw is to reach a number.
 
 Proof:      docs/proofs/counts.md
 """
@@ -34,6 +34,16 @@ def laplace_tail(scale: Fraction, least: int) -> arb:
     return (-least * x).exp() / (1 + (-x).exp())
 
 
+def normal_tail(x: arb) -> arb:
+    """P(Z ≥ x) for a standard normal Z.
+
+    Examples:
+        >>> bool(abs(normal_tail(arb(1)) - 0.15865525393145707) < 1e-15)
+        True
+    """
+    return (x / arb(2).sqrt()).erfc() / 2
+
+
 def gaussian_tail(variance: Fraction, least: int) -> arb:
     """P(X ≥ least) where P(X = k) is proportional to e^(−k² / (2·variance)).
 
@@ -47,7 +57,7 @@ def gaussian_tail(variance: Fraction, least: int) -> arb:
 
 
 def gaussian_total(variance: Fraction) -> arb:
-    """The sum of e^(−k² / (2·variance)) over all whole numbers k.
+    """Return the sum of e^(−k² / (2·variance)) over all whole numbers k.
 
     Examples:
         >>> bool(abs(gaussian_total(Fraction(16)) - 10.0265130) < 1e-7)
@@ -57,7 +67,7 @@ def gaussian_total(variance: Fraction) -> arb:
 
 
 def gaussian_sum(variance: Fraction, least: int) -> arb:
-    """The sum of e^(−k² / (2·variance)) over all k ≥ least, for least ≥ 1.
+    """Return the sum of e^(−k² / (2·variance)) over all k ≥ least, for least ≥ 1.
 
     By Euler and Maclaurin's formula, whose remainder is enclosed; where that does not become small,
     which is so of small variances and of the far ends of others, there are few terms, and they are
@@ -89,9 +99,9 @@ def gaussian_sum(variance: Fraction, least: int) -> arb:
 
 
 def _add_up(variance: Fraction, least: int, first: arb) -> arb:
-    """The same, term by term: those behind `k` are at most a geometric series."""
+    """Return the same, term by term: those behind `k` are at most a geometric series."""
     v, total, k, term = ball(variance), arb(0), least, first
-    while True:
+    while True:  # ends: terms fall faster than a geometric series
         total += term
         k += 1
         term = _term(variance, k)

@@ -14,18 +14,21 @@ from statistics import fmean, stdev
 from typing import Any, NamedTuple, cast
 
 from privmax.choice import draw_outcomes
-from privmax.display import facts
 from privmax.errors import refuse_given
+from privmax.grouping import IN_COLUMNS, IN_SCORES, combine, moved
 from privmax.mechanisms.contract import Law, Mechanism
 from privmax.mechanisms.peeling import Ranker
+from privmax.mechanisms.registry import MECHANISMS, names_requiring
 from privmax.mechanisms.sets import SetMechanism
+from privmax.notebook import facts
 from privmax.numbers import Number, plain, whole
 from privmax.planning.plans import Row, candidates, plan, price_in_words, short, winners
 from privmax.privacy import ADD_REMOVE, Neighbors, Privacy
 from privmax.profile import Profile, Window
+from privmax.sources.declared import Declared
 from privmax.sources.files import ScoreFile
 from privmax.sources.reading import source
-from privmax.sources.scale import Scale
+from privmax.sources.scale import Scores
 from privmax.sources.tables import Columns
 from privmax.testing import SeededCoins
 from privmax.universe import OPEN, Universe
@@ -82,8 +85,9 @@ class Contender:
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """What each mechanism would do, the likeliest to release the best first; printed, it is a
-    table.
+    """What each mechanism would do, the likeliest to release the best first.
+
+    Printed, it is a table.
 
     It is as private as the data: `repr` shows nothing, and a notebook only what was compared.
 
@@ -120,7 +124,7 @@ class Comparison:
         return "Comparison(<private>)"
 
     def _repr_html_(self) -> str:
-        """What is public of it, for notebooks, which are often saved and passed on."""
+        """Return what is public of it, for notebooks, which are often saved and passed on."""
         return facts(
             "Comparison of mechanisms",
             {
@@ -138,7 +142,7 @@ class Comparison:
         return next(row for row in self.rows if row.chosen)
 
     def cells(self) -> list[tuple[str, ...]]:
-        """The table as text, without its headings."""
+        """Return the table as text, without its headings."""
         return [
             (
                 f"{row.name}{' *' if row.chosen else ''}{' †' if row.ahead else ''}",
@@ -162,7 +166,7 @@ class Comparison:
         return misses, _number(row.size or 0.0), "order" if row.mechanism.ranked else "set"
 
     def legend(self) -> list[str]:
-        """What the marks mean, and who is missing."""
+        """Return what the marks mean, and who is missing."""
         lacking: dict[str, list[str]] = {}
         for name, lack in self.unable.items():
             lacking.setdefault(lack, []).append(name)
@@ -175,7 +179,7 @@ class Comparison:
         ]
 
     def notes(self) -> list[str]:
-        """What stands below the table."""
+        """Return what stands below the table."""
         lead = (
             f"Lead needed: by {winners(self.near)} over all others, for a release with probability"
         )
@@ -183,7 +187,10 @@ class Comparison:
             *self.legend(),
             *(self._list_notes() if self.k > 1 else [SHORTFALL]),
             f"{lead} {plain(self.success)}.",
-            f"LimitedDomain assumes that {self.near:,} may be near the top.",
+            *(
+                f"{MECHANISMS[name].name} assumes that {self.near:,} may be near the top."
+                for name in names_requiring("rank")
+            ),
         ]
 
     def _list_notes(self) -> list[str]:
@@ -208,53 +215,71 @@ class Comparison:
         return "\n".join([head, "", *table, "", *self.notes()])
 
     def title(self) -> str:
-        """What is compared."""
+        """Return what is compared."""
         scores = f"these scores in {candidates(self.universe)}"
         if self.k == 1:
             return f"What each mechanism would do on {scores}"
         return f"What each mechanism would find of the best {self.k:,} on {scores}"
 
 
+@moved({**IN_COLUMNS, **IN_SCORES})
 def compare(
     data: object,
     *,
     epsilon: Number,
     delta: Number = 0,
     universe: object = OPEN,
+    scores: Scores | None = None,
     k: int = 1,
     ranked: bool = False,
     near: int | None = None,
     success: Number = "0.95",
-    neighbors: str | None = None,
-    growth: int | None = None,
     mechanisms: str | Collection[str] | None = None,
-    sensitivity: Number | None = None,
-    resolution: Number | None = None,
     item: str | Sequence[str] | None = None,
     user: str | None = None,
     score: str | None = None,
-    weight: str | None = None,
-    bound: int | None = None,
+    columns: Columns | None = None,
 ) -> Comparison:
-    """What every mechanism would do on scores like these, at the cost (epsilon, delta), from its
-    exact law.
+    """Compare what every mechanism would do on scores like these, from its exact law.
 
     Without noise: for invented or public data only.
 
-    data        whatever `select` takes, or a `Profile`, which has its universe already
-    k           how many are to be released. With more than one: how many of the best k each
-                mechanism misses and how many it releases, on average. That of `PermuteAndFlip` is
-                known from draws only, and comes with an error
-    ranked      whether their order is to be released, too: only mechanisms that do so
-    near        what LimitedDomain is told, and what `lead` is for; by default as many as share the
-                top score, or k
-    success     the probability of a release that `lead` is for
-    mechanisms  which to compare, by name ("nested-margin"), one or a list of them, beside the one
-                that would be used; by default all. At epsilon 0.1 the leads of the two of the paper
-                take a minute, all others an instant
+    Args:
+        data: Whatever `select` takes, or a `Profile`, which has its universe already.
+        epsilon: The privacy cost, as in `select`.
+        delta: With epsilon, the privacy cost.
+        universe: As in `select`.
+        scores: As in `select`.
+        k: How many are to be released. With more than one: how many of the best k each mechanism
+            misses and how many it releases, on average. That of `PermuteAndFlip` is known from
+            draws only, and comes with an error.
+        ranked: Whether their order is to be released, too: only mechanisms that do so.
+        near: What LimitedDomain is told, and what `lead` is for; by default as many as share the
+            top score, or k.
+        success: The probability of a release that `lead` is for.
+        mechanisms: Which to compare, by name ("nested-margin"), one or a list of them, beside the
+            one that would be used; by default all. At epsilon 0.1 the leads of the two of the paper
+            take seconds, all others an instant.
+        item: As in `select`.
+        user: As in `select`.
+        score: As in `select`.
+        columns: As in `select`.
+
+    Returns:
+        A row for each mechanism.
+
+    Raises:
+        ParameterError: An option is not allowed, or does not fit another.
+        DataError: The data cannot be used.
+
+    Examples:
+        >>> options = {"epsilon": 1, "delta": 1e-6, "mechanisms": "nested-margin"}
+        >>> compare({"a": 900, "b": 1}, **options).rows[0].best > 0.99
+        True
     """
-    columns = Columns(item, user, score, weight, bound)
-    with _read(data, universe, neighbors, columns, sensitivity, resolution) as (profile, rule):
+    columns = combine("columns", Columns, columns, item=item, user=user, score=score)
+    moves = combine("scores", Scores, scores)
+    with _read(data, universe, columns, moves) as (profile, rule):
         return compare_profile(
             profile,
             k=k,
@@ -264,7 +289,7 @@ def compare(
             near=near,
             success=success,
             neighbors=rule,
-            growth=growth,
+            growth=moves.growth,
             mechanisms=mechanisms,
         )
 
@@ -274,27 +299,38 @@ def compare_over(
     numbers: Iterable[int],
     *,
     universe: object = OPEN,
+    scores: Scores | None = None,
     near: int | None = None,
-    neighbors: str | None = None,
     item: str | Sequence[str] | None = None,
     user: str | None = None,
     score: str | None = None,
     **options: Any,
 ) -> dict[int, Comparison]:
-    """The same for several k, by k; the data is read once.
+    """Compare for several k; the data is read once.
 
-    numbers   the values of k, as far as the universe has so many candidates
-    near      as in `compare`, where it is not below k
-    options   of `compare`
+    Args:
+        data: As `compare` takes it.
+        numbers: The values of k, as far as the universe has so many candidates.
+        universe: As in `compare`.
+        scores: As in `compare`.
+        near: As in `compare`, where it is not below k.
+        item: As in `compare`.
+        user: As in `compare`.
+        score: As in `compare`.
+        **options: Others of `compare`.
+
+    Returns:
+        Comparisons by k.
     """
-    columns = Columns(item, user, score)
-    with _read(data, universe, neighbors, columns, None, None) as (profile, rule):
+    moves = combine("scores", Scores, scores)
+    with _read(data, universe, Columns(item, user, score), moves) as (profile, rule):
         return {
             k: compare_profile(
                 profile,
                 k=k,
                 near=None if near is not None and near < k else near,
                 neighbors=rule,
+                growth=moves.growth,
                 **options,
             )
             for k in numbers
@@ -303,11 +339,11 @@ def compare_over(
 
 
 def compare_profile(profile: Profile, *, k: int, near: int | None, **options: Any) -> Comparison:
-    """The same for scores that have been read."""
+    """Return the same for scores that have been read."""
     if near is None and whole("k", k) == 1:
         near = _count_ties(profile)
-    found = plan(universe=Universe(profile.universe), k=k, near=near, **options)
-    rows = [row for row in found.rows if row.mechanism is not None]
+    planned = plan(universe=Universe(profile.universe), k=k, near=near, **options)
+    rows = [row for row in planned.rows if row.mechanism is not None]
     if k == 1:
         able = [(row, cast(Mechanism, row.mechanism).law(profile)) for row in rows]
         scores = _everything(profile)
@@ -318,52 +354,48 @@ def compare_profile(profile: Profile, *, k: int, near: int | None, **options: An
     else:
         contenders = _list_contenders(rows, profile, k)
     contenders.sort(key=lambda row: (-round(row.best, 3), not row.chosen))
-    unable = {row.name: row.lacks for row in found.rows if row.lacks is not None}
+    unable = {row.name: row.lacks for row in planned.rows if row.lacks is not None}
     return Comparison(
-        found.privacy,
-        found.neighbors,
-        found.universe,
-        found.near,
-        found.success,
+        planned.privacy,
+        planned.neighbors,
+        planned.universe,
+        planned.near,
+        planned.success,
         tuple(contenders),
         unable,
-        found.why,
+        planned.why,
         k,
     )
 
 
 @contextmanager
 def _read(
-    data: object,
-    universe: object,
-    neighbors: str | None,
-    columns: Columns,
-    sensitivity: Number | None,
-    resolution: Number | None,
+    data: object, universe: object, columns: Columns, scores: Scores
 ) -> Iterator[tuple[Profile, str]]:
     """The scores of whatever `compare` takes, and the relation they are compared under."""
-    everything = Universe.of(universe)
-    scale = {"sensitivity": sensitivity, "resolution": resolution}
-    with ExitStack() as held:
+    everything, neighbors = Universe.of(universe), scores.neighbors
+    scale = {"sensitivity": scores.sensitivity, "resolution": scores.resolution}
+    with ExitStack() as stack:
         if isinstance(data, Profile):
             profile = data
             declared = None if everything.is_open else universe
-            given = {**vars(columns), **scale, "universe": declared}
-            refuse_given(given, "a Profile says all there is")
+            options = {**vars(columns), **scale, "universe": declared}
+            refuse_given(options, "a Profile says all there is")
         else:
-            grid = Scale.of(**scale)
+            grid = scores.scale()
             neighbors = grid.neighbors(neighbors)
+            data = Declared.of(data).open(stack)
             if isinstance(data, ScoreFile):
                 data = data.read(grid)
             if isinstance(data, Mapping) and everything.size and everything.labels is None:
                 data = list(data.values())  # nobody is named here, so not everybody need be listed
-            read = source(data, columns, universe=everything, **scale)
-            profile = held.enter_context(closing(read)).profile
+            read = source(data, columns.checked(), universe=everything, **scale)
+            profile = stack.enter_context(closing(read)).profile
         yield profile, ADD_REMOVE if neighbors is None else neighbors
 
 
 def percent(chance: float) -> str:
-    """A probability for people."""
+    """Return a probability for people."""
     if SURE < chance < 0.001:
         return "<0.1 %"
     if 0.999 < chance < 1 - SURE:
@@ -376,16 +408,18 @@ def percent(chance: float) -> str:
 
 
 def _count_ties(profile: Profile) -> int:
-    """How many candidates share the top score; 1 where those are the unlisted ones of an open
-    universe.
+    """Count the candidates that share the top score.
+
+    1 where those are the unlisted ones of an open universe.
     """
     counts = profile.window(1).counts
     return counts[0] if counts else 1
 
 
 def _everything(profile: Profile) -> Window:
-    """The profile down to its last candidate. Ends: the universe is closed, or nothing listed is
-    below the floor.
+    """Return the profile down to its last candidate.
+
+    Ends: the universe is closed, or nothing listed is below the floor.
     """
     width = max(profile.top(), 0) + 1
     while (seen := profile.window(width)).rest:
@@ -408,10 +442,10 @@ def _contender(row: Row, law: Law, scores: Window, sensitivity: int, highest: fl
 
 
 def _list_contenders(rows: Sequence[Row], profile: Profile, k: int) -> list[Contender]:
-    """What each finds of the best k, or of all that were seen, where those are fewer."""
+    """Return what each finds of the best k, or of all that were seen, where those are fewer."""
     places = k if profile.universe is not None else min(k, sum(profile.down_to(k).counts))
-    found = [(row, expectation(cast(Mechanism, row.mechanism), profile, k)) for row in rows]
-    shares = [one.hits / places if places else 0.0 for _, one in found]
+    results = [(row, expectation(cast(Mechanism, row.mechanism), profile, k)) for row in rows]
+    shares = [one.hits / places if places else 0.0 for _, one in results]
     highest = max(shares)
     return [
         Contender(
@@ -426,7 +460,7 @@ def _list_contenders(rows: Sequence[Row], profile: Profile, k: int) -> list[Cont
             one.size,
             one.error / places if places else 0.0,
         )
-        for (row, one), share in zip(found, shares, strict=True)
+        for (row, one), share in zip(results, shares, strict=True)
     ]
 
 
@@ -439,7 +473,7 @@ class Expectation(NamedTuple):
 
 
 def expectation(mechanism: Mechanism, profile: Profile, best: int) -> Expectation:
-    """What a mechanism for lists releases of the best, on average.
+    """Return what a mechanism for lists releases of the best, on average.
 
     Exactly, where that is known; else from `DRAWS` draws, always the same ones.
     """
@@ -460,8 +494,9 @@ def expectation(mechanism: Mechanism, profile: Profile, best: int) -> Expectatio
 
 
 def _below_the_top(level: int, law: Law, scores: Window) -> Fraction:
-    """How far a block of the law stands below the top; the block at the floor on average, by the
-    scores themselves.
+    """Return how far a block of the law is below the top.
+
+    The block at the floor on average, by the scores themselves.
     """
     depth = scores.top - level
     if level != law.floor:
@@ -471,12 +506,12 @@ def _below_the_top(level: int, law: Law, scores: Window) -> Fraction:
 
 
 def _number(number: float) -> str:
-    """A mean number of candidates for people."""
+    """Return a mean number of candidates for people."""
     return f"{number:,.1f}".removesuffix(".0")
 
 
 def _records(number: float) -> str:
-    """A mean number of records for people."""
+    """Return a mean number of records for people."""
     if 0 < number < 0.1:
         return "0 records" if number < SURE else "<0.1 records"
     return (

@@ -8,28 +8,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from inspect import Parameter
 from math import ceil
 from typing import Any
 
 from privmax.choice import auto
-from privmax.display import table
 from privmax.errors import ParameterError
-from privmax.mechanisms.choosing import Choosing
 from privmax.mechanisms.contract import Mechanism
-from privmax.mechanisms.gap_test import GapTest
-from privmax.mechanisms.large_margin import LargeMargin
-from privmax.mechanisms.limited_domain import LimitedDomain
-from privmax.mechanisms.max_of_laplaces import MaxOfLaplaces
-from privmax.mechanisms.nested_margin import NestedMargin
-from privmax.mechanisms.registry import MECHANISMS, Entry, check_name
+from privmax.mechanisms.entries import Entry
+from privmax.mechanisms.ranked_margin import RankedMargin
+from privmax.mechanisms.registry import MECHANISMS, check_name
 from privmax.mechanisms.set_margin import SetMargin
 from privmax.mechanisms.sets import SetMechanism
-from privmax.mechanisms.sharp_margin import SharpMargin
-from privmax.mechanisms.stable_maximum import StableMaximum
+from privmax.notebook import table
 from privmax.numbers import Number, open_probability, plain, positive, probability, round_up, whole
 from privmax.planning.theory import exponential_error, least_lead, max_of_laplaces_error
-from privmax.privacy import ADD_REMOVE, REPLACE, Neighbors, Privacy, relation
+from privmax.privacy import ADD_REMOVE, Neighbors, Privacy, relation
 from privmax.profile import LARGEST_UNIVERSE
 from privmax.universe import OPEN, Universe
 
@@ -111,14 +104,14 @@ class Plan:
         return next(row for row in self.rows if row.chosen)
 
     def title(self) -> str:
-        """What is planned."""
+        """Return what is planned."""
         return (
             f"Records by which {winners(self.near)} must lead all others in "
             f"{candidates(self.universe)}"
         )
 
     def cells(self) -> list[tuple[str, ...]]:
-        """The table as text, without its headings."""
+        """Return the table as text, without its headings."""
         return [
             (
                 f"{row.name}{' *' if row.chosen else ''}",
@@ -137,12 +130,12 @@ class Plan:
         return "\n".join([*self._head(), "", *text, "", self._foot()])
 
     def _repr_html_(self) -> str:
-        """A table for notebooks. No data was looked at, so all of it is public."""
+        """Return a table for notebooks. No data was looked at, so all of it is public."""
         title = " ".join(self._head())
         return table(title, self.headings, self.cells(), self._foot(), numbers=self._numbers())
 
     def _numbers(self) -> tuple[int, ...]:
-        """The columns that hold numbers."""
+        """Return the columns that hold numbers."""
         return (1, 2) if self.k == 1 else (1,)
 
     def _head(self) -> list[str]:
@@ -169,7 +162,7 @@ def plan(
     growth: int | None = None,
     mechanisms: str | Collection[str] | None = None,
 ) -> Plan:
-    """What every mechanism needs at the cost (epsilon, delta), and which one `select` would use.
+    """Return what every mechanism needs at a cost, and which one `select` would use.
 
     universe    "open", how many candidates there are, up to 2^1000, or all their labels
     k           how many are to be released; only mechanisms that release so many are looked at
@@ -179,11 +172,11 @@ def plan(
     neighbors   "add-remove" or "replace"
     growth      how many candidates one individual's record touches at most, if there is a bound
     mechanisms  which to look at, by name ("nested-margin"), one or a list of them, beside the one
-                that would be used; by default all. At epsilon 0.1 the two of the paper take a
-                minute, all others an instant
+                that would be used; by default all. At epsilon 0.1 the two of the paper take
+                seconds, all others an instant
     """
-    price = Privacy(positive("epsilon", epsilon), probability("delta", delta))
-    if not SMALLEST_EPSILON <= price.epsilon <= LARGEST_EPSILON:
+    cost = Privacy(positive("epsilon", epsilon), probability("delta", delta))
+    if not SMALLEST_EPSILON <= cost.epsilon <= LARGEST_EPSILON:
         raise ParameterError(
             "epsilon",
             epsilon,
@@ -197,15 +190,15 @@ def plan(
         whole("growth", growth)
     wanted = _pick_names(mechanisms, k, ranked)
     chosen, why = auto(
-        epsilon=price.epsilon,
-        delta=price.delta,
+        epsilon=cost.epsilon,
+        delta=cost.delta,
         universe=Universe(size),
         neighbors=rule,
         growth=growth,
         k=k,
         ranked=ranked,
     )
-    case = _Case(price, size, near, target, rule, growth, k)
+    case = _Case(cost, size, near, target, rule, growth, k, ranked)
     rows = [
         case.row(entry, chosen)
         for name, entry in MECHANISMS.items()
@@ -213,22 +206,22 @@ def plan(
     ]
     rows.sort(key=lambda row: (row.lead is None, row.lead or 0, not row.chosen))
     limit = least_lead(
-        epsilon=price.epsilon,
-        delta=price.delta,
+        epsilon=cost.epsilon,
+        delta=cost.delta,
         candidates=size,
         k=k,
         near=near,
         success=target,
         neighbors=rule,
     )
-    return Plan(price, rule, size, near, target, tuple(rows), limit, why, k, ranked and k > 1)
+    return Plan(cost, rule, size, near, target, tuple(rows), limit, why, k, ranked and k > 1)
 
 
 STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 """The lengths of lists that a picture over k shows."""
 
 SLOW_BEYOND = 100
-"""From here on the leads of permute-and-flip take ten seconds each."""
+"""From here on leads that are slow in lists take ten seconds each."""
 
 
 def plan_over(numbers: Iterable[int], *, ranked: bool = False, **options: Any) -> dict[int, Plan]:
@@ -237,48 +230,49 @@ def plan_over(numbers: Iterable[int], *, ranked: bool = False, **options: Any) -
     numbers   the values of k
     options   of `plan`
     """
-    found: dict[int, Plan] = {}
-    asked = options.pop("mechanisms", None)
-    asked = [asked] if isinstance(asked, str) else asked
+    plans: dict[int, Plan] = {}
+    wanted = options.pop("mechanisms", None)
+    wanted = [wanted] if isinstance(wanted, str) else wanted
     for k in numbers:
         able = [
             name
             for name, entry in MECHANISMS.items()
-            if _releases(entry, max(k, 2), ranked) and (asked is None or name in asked)
-            if k <= SLOW_BEYOND or name != "permute-and-flip"
+            if _releases(entry, max(k, 2), ranked) and (wanted is None or name in wanted)
+            if k <= SLOW_BEYOND or entry.slow != "in lists"
         ]
-        found[k] = plan(k=k, ranked=ranked, mechanisms=able, **options)
-    return found
+        plans[k] = plan(k=k, ranked=ranked, mechanisms=able, **options)
+    return plans
 
 
 def winners(near: int) -> str:
-    """So many that share the top, in words."""
+    """Return so many that share the top, in words."""
     return "a single winner" if near == 1 else f"the {near:,} best"
 
 
 def candidates(universe: int | None) -> str:
-    """A universe in words, short."""
+    """Return a universe in words, short."""
     if universe is None:
         return "an open universe"
     return f"{short(universe)} candidates"
 
 
 def short(number: int) -> str:
-    """A whole number for people."""
+    """Return a whole number for people."""
     digits = str(number)
     return f"{number:,}" if len(digits) <= 15 else f"about 10^{len(digits) - 1}"
 
 
 def price_in_words(privacy: Privacy, neighbors: Neighbors) -> str:
-    """A cost for people: not below what it is."""
+    """Return a cost for people: not below what it is."""
     return f"epsilon {round_up(privacy.epsilon)}, delta {round_up(privacy.delta)}, {neighbors}"
 
 
 def crossover(
     first: Mechanism, second: Mechanism, *, near: int = 1, success: Number = "0.95"
 ) -> int | None:
-    """The smallest closed universe, to two digits, in which `second` needs a smaller lead than
-    `first`.
+    """Return the smallest closed universe in which `second` needs a smaller lead than `first`.
+
+    It is rounded to two digits.
 
     None: none up to 2^1000. It is taken that once ahead it stays ahead, as where only `first`
     needs ever more.
@@ -314,7 +308,7 @@ _LAST = 90 * 300 + (LARGEST_UNIVERSE // 10**300 - 10)
 
 
 def _check_size(universe: Universe) -> int | None:
-    """How many candidates there are, unless they are too many to plan for; None: open."""
+    """Return how many candidates there are, unless they are too many to plan for; None: open."""
     if universe.size is not None and universe.size > LARGEST_UNIVERSE:
         raise ParameterError(
             "universe", "over 2^1000", "it must not exceed 2^1000", "Use an open universe."
@@ -323,7 +317,7 @@ def _check_size(universe: Universe) -> int | None:
 
 
 def check_near(k: int, near: int | None, size: int | None) -> int:
-    """How many are tied at the top, unless they or k are out of bounds."""
+    """Return how many are tied at the top, unless they or k are out of bounds."""
     if size is not None and whole("k", k) > size:
         raise ParameterError(
             "k", k, "it must not exceed the size of the universe", "Plan for fewer."
@@ -337,7 +331,7 @@ def check_near(k: int, near: int | None, size: int | None) -> int:
 
 
 def _pick_names(mechanisms: str | Collection[str] | None, k: int, ranked: bool) -> Collection[str]:
-    """Those of the names given, or of all, that release k; in order where that is wanted."""
+    """Return those of the names given, or of all, that release k; in order where that is wanted."""
     able = {name for name, entry in MECHANISMS.items() if _releases(entry, k, ranked)}
     mechanisms = [mechanisms] if isinstance(mechanisms, str) else mechanisms
     for name in () if mechanisms is None else mechanisms:
@@ -349,8 +343,9 @@ def _pick_names(mechanisms: str | Collection[str] | None, k: int, ranked: bool) 
 
 
 def releasing(k: int, ranked: bool = False) -> set[str]:
-    """The names of the mechanisms that a plan looks at by default: those that release k items, in
-    order where that is wanted.
+    """Return the names of the mechanisms that a plan looks at by default.
+
+    They are those that release k items, in order where that is wanted.
 
     Examples:
         >>> "set-margin" in releasing(10), "set-margin" in releasing(10, ranked=True)
@@ -359,33 +354,44 @@ def releasing(k: int, ranked: bool = False) -> set[str]:
     able = {name for name, entry in MECHANISMS.items() if _releases(entry, k, ranked)}
     if k > 1:
         return able
-    # for one item SetMargin stands behind NestedMargin: only by name
-    return {name for name in able if MECHANISMS[name].load() is not SetMargin}
+    return {name for name in able if not MECHANISMS[name].for_lists}
+
+
+def releases_sets(entry: Entry) -> bool:
+    """Return whether what it releases of the best k is a set, unless it is made with `ranked`.
+
+    Examples:
+        >>> [name for name, entry in MECHANISMS.items() if releases_sets(entry)]
+        ['set-margin', 'gap-test']
+    """
+    kind = entry.load()
+    return isinstance(kind, type) and issubclass(kind, SetMechanism)
 
 
 def _releases(entry: Entry, k: int, ranked: bool) -> bool:
-    """Whether a mechanism is for so many. One that asks for k is for lists: with one item it would
-    be another mechanism at more cost.
+    """Return whether a mechanism is for so many items.
+
+    One that asks for k is for lists: with one item it would be another mechanism at more cost.
     """
-    number = entry.parameters.get("k")
     if k == 1:
-        return number is None or number.default is not Parameter.empty
-    kind = entry.load()
-    releases_sets = isinstance(kind, type) and issubclass(kind, SetMechanism)
-    return number is not None and not (ranked and releases_sets)
+        return "k" not in entry.requires
+    if ranked and releases_sets(entry):
+        return "ranked" in entry.parameters
+    return "k" in entry.parameters
 
 
 @dataclass(frozen=True)
 class _Case:
     """What is planned for: see `plan`."""
 
-    price: Privacy
+    cost: Privacy
     size: int | None
     near: int
     success: Fraction
     neighbors: Neighbors
     growth: int | None
     k: int
+    ranked: bool = False
 
     def row(self, entry: Entry, chosen: Mechanism) -> Row:
         needs, lacks = self._needs(entry), self._lacking(entry)
@@ -401,98 +407,76 @@ class _Case:
                 return Row(None, entry.name, None, None, entry.abstains, LARGER, False, LARGER)
             if refusal.name != "success":  # "no lead reaches it" is an answer
                 raise
-        error = _error(mechanism, self.size, self.success) if self.k == 1 else None
+        error = _error(entry, mechanism, self.size, self.success) if self.k == 1 else None
         silent = self._may_release_fewer(mechanism, entry)
         picked = type(mechanism) is type(chosen)
         return Row(mechanism, entry.name, lead, error, silent, needs, picked)
 
     def _needs(self, entry: Entry) -> str:
-        """What must be known in advance."""
-        if self.k > 1 and entry.load() is GapTest:
-            return f"that there are {self.k:,} winners"
-        return "the universe" if entry.pure and not self.price.delta else entry.needs
+        """Return what must be known in advance."""
+        if self.k > 1 and self.ranked and entry.needs_order:
+            return entry.needs_order
+        if self.k > 1 and entry.needs_many:
+            return entry.needs_many.format(k=self.k)
+        return "the universe" if entry.pure and not self.cost.delta else entry.needs
 
     def _lacking(self, entry: Entry) -> str | None:
-        """What keeps a mechanism from serving; None: nothing does."""
-        if not entry.pure and not self.price.delta:
+        """Return what keeps a mechanism from serving; None: nothing does."""
+        if not entry.pure and not self.cost.delta:
             return DELTA
         if "neighbors" not in entry.parameters and self.neighbors != ADD_REMOVE:
             return f"neighbors {ADD_REMOVE}"
-        if entry.load() is Choosing and self.growth is None:
+        if "growth" in entry.requires and self.growth is None:
             return "growth"
-        return "a closed universe" if self._is_bound(entry) and self.size is None else None
-
-    @staticmethod
-    def _is_bound(entry: Entry) -> bool:
-        """Whether it needs a closed universe whatever delta is: others use delta to abstain."""
-        return entry.pure and not entry.abstains
+        return "a closed universe" if entry.needs_closed and self.size is None else None
 
     def _make(self, entry: Entry) -> Mechanism:
-        """The mechanism at this cost."""
-        given = {
+        """Return the mechanism at this cost."""
+        values = {
             "neighbors": self.neighbors,
             "growth": self.growth,
             "rank": self.near,
-            "delta": None if self._is_bound(entry) and self.k == 1 else self.price.delta,
+            "delta": None if entry.needs_closed and self.k == 1 else self.cost.delta,
             "k": self.k,
+            "ranked": self.ranked and self.k > 1,
         }
         options = {
             name: value
-            for name, value in given.items()
+            for name, value in values.items()
             if name in entry.parameters and value is not None
         }
-        return entry.load()(epsilon=self.price.epsilon, **options)
+        return entry.load()(epsilon=self.cost.epsilon, **options)
 
     def _may_release_fewer(self, mechanism: Mechanism, entry: Entry) -> bool:
-        if isinstance(mechanism, SetMargin) and self.size is not None:
+        members = mechanism.members if isinstance(mechanism, RankedMargin) else mechanism
+        if isinstance(members, SetMargin) and self.size is not None:
             return not any(
                 stage.size == self.k and stage.width >= self.size
-                for stage in mechanism.cascade(self.size)
+                for stage in members.cascade(self.size)
             )
         return entry.abstains or self.size is None
 
 
-def _error(mechanism: Mechanism, size: int | None, success: Fraction) -> int | None:
-    """The bound that holds whatever the data: docs/proofs/utility.md, "Without a margin"."""
-    if isinstance(mechanism, (GapTest, StableMaximum)):
-        return 0  # nobody but the best is ever released
-    if isinstance(mechanism, MaxOfLaplaces):
-        epsilon, neighbors = mechanism.epsilon, mechanism.neighbors
-        return ceil(
-            max_of_laplaces_error(
-                epsilon=epsilon, candidates=size or 1, success=success, neighbors=neighbors
-            )
-        )
-    crowd, epsilon, neighbors = _draw_of(mechanism, size)
-    if crowd is None:
+def _error(entry: Entry, mechanism: Mechanism, size: int | None, success: Fraction) -> int | None:
+    """Return the bound that holds whatever the data: docs/proofs/utility.md, "Without a margin"."""
+    if entry.last_draw is None:
         return None
+    draw = entry.last_draw(mechanism, size)
+    if draw.noise == "none":
+        return 0  # nobody but the best is ever released
+    bound = max_of_laplaces_error if draw.noise == "laplace" else exponential_error
     return ceil(
-        exponential_error(epsilon=epsilon, candidates=crowd, success=success, neighbors=neighbors)
+        bound(
+            epsilon=draw.epsilon,
+            candidates=draw.candidates,
+            success=success,
+            neighbors=draw.neighbors,
+        )
     )
 
 
-def _draw_of(mechanism: Mechanism, size: int | None) -> tuple[int | None, Fraction, Neighbors]:
-    """How many candidates the last draw has at most, and its epsilon and relation."""
-    if isinstance(mechanism, LargeMargin):  # and LargeMarginTruncated
-        return mechanism.cap if size is None else size, mechanism.epsilon / 3, REPLACE
-    if isinstance(mechanism, SharpMargin):
-        return mechanism.options(size)[-1][0], mechanism.draw_epsilon(), mechanism.neighbors
-    if isinstance(mechanism, NestedMargin):
-        return mechanism.levels(size)[-1], mechanism.draw_epsilon(), mechanism.neighbors
-    if isinstance(mechanism, SetMargin):
-        draws = [one for one in mechanism.budgets(size) if one[0].width > one[0].size]
-        widest = max((stage.width for stage, _ in draws), default=1)
-        least = min((stage.tilt * left for stage, left in draws), default=mechanism.epsilon)
-        return widest if size is None else min(widest, size), least, mechanism.neighbors
-    if isinstance(mechanism, LimitedDomain):
-        return min(mechanism.rank, size or mechanism.rank), mechanism.epsilon, mechanism.neighbors
-    if isinstance(mechanism, Choosing):
-        return None, mechanism.epsilon, mechanism.neighbors  # among all that were seen
-    return size, mechanism.privacy().epsilon, mechanism.neighbors
-
-
 def _release_words(k: int, near: int, ranked: bool) -> str:
-    """What is to happen to those who lead, in words."""
+    """Return what is to happen to those who lead, in words."""
     if k == 1:
         return "to be released"
     number = f"{k:,} of them" if near > k else f"all {k:,}"

@@ -1,5 +1,6 @@
-"""What is proved about private selection, as numbers: how far a draw can miss, and what no
-mechanism can do.
+"""What is proved about private selection, as numbers.
+
+How far a draw can miss, and what no mechanism can do.
 
 All of it is in records: divide a score by its sensitivity first. `success` is the probability with
 which a statement holds; η = 1 − success. What is needed or may be lost is rounded up, what is
@@ -13,13 +14,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 
 from privmax.errors import DataError, ParameterError
-from privmax.numbers import Number, nonnegative, open_probability, positive, probability, whole
+from privmax.numbers import (
+    Number,
+    exact,
+    nonnegative,
+    open_probability,
+    positive,
+    probability,
+    whole,
+)
 from privmax.parameters import ExactRepr
-from privmax.privacy import ADD_REMOVE, relation, swing
+from privmax.privacy import ADD_REMOVE, REPLACE, drift, relation
 
 SUCCESS = "0.95"
 
@@ -28,36 +38,47 @@ SLACK = Fraction(1, 1 << 48)
 error.
 """
 
+INTEGER_SCORES = 7
+"""Records that rounding the paper's tail terms to integers adds, at most."""
+
 _FAR = Fraction(700)
 """e^−700 is nothing to a probability, and e^700 still a float."""
+
+_FARTHEST = Fraction(10**300)
+"""Where an exponent stays a float; nothing is likely that far away."""
 
 _SMALL = 600
 """Probabilities below e^−600 are known by their logarithm only."""
 
 
-def has_margin(scores: Sequence[int], *, near: int, margin: Number) -> bool:
+def has_margin(scores: Sequence[Number], *, near: int, margin: Number) -> bool:
     """Tell whether at most `near` candidates are within `margin` of the top.
 
     That is the (near, margin)-margin condition: q_(near+1) < q_(1) − margin. It holds by convention
     where there are no more than `near` candidates. The answer is as private as the scores.
 
     Args:
-        scores: Of all candidates, in any order.
+        scores: Of all candidates, in any order, in the unit of `margin`: records, or shares of them
+            as in the paper. A float means the decimal that it prints as.
         near: How many may be near the top.
         margin: By how much all others must stand lower.
 
     Raises:
         ParameterError: A number is out of bounds.
-        DataError: A score is no integer.
+        DataError: A score is not a finite number.
 
     Examples:
         >>> has_margin([9, 8, 1], near=2, margin=5), has_margin([9, 8, 1], near=1, margin=5)
         (True, False)
+        >>> has_margin([0.9, 0.8, 0.1], near=2, margin=0.7)
+        True
     """
     near, margin = whole("near", near), positive("margin", margin)
-    if any(isinstance(score, bool) or not isinstance(score, int) for score in scores):
-        raise DataError("Every score must be an integer.")
-    ordered = sorted(scores, reverse=True)
+    ordered: list[Fraction] = []
+    with suppress(ParameterError):  # its message quotes the score, and must not be chained
+        ordered = sorted((exact("scores", score) for score in scores), reverse=True)
+    if len(ordered) < len(scores) or isinstance(scores, str):
+        raise DataError("Every score must be a finite number.")
     return len(ordered) <= near or ordered[near] < ordered[0] - margin
 
 
@@ -292,7 +313,7 @@ def guard_gap(
     rank, delta, c = (
         whole("rank", rank),
         open_probability("delta", delta),
-        swing(relation(neighbors)),
+        drift(relation(neighbors)),
     )
     return add_slack(c + times_log(c / _epsilon(epsilon), 2 * rank / (delta * _failure(success))))
 
@@ -447,7 +468,7 @@ def approximate_lower_bound(
         31
     """
     near, records = whole("near", near, least=4), whole("records", records, least=2)
-    epsilon, delta, c = _epsilon(epsilon), probability("delta", delta), swing(relation(neighbors))
+    epsilon, delta, c = _epsilon(epsilon), probability("delta", delta), drift(relation(neighbors))
     if delta:
         near = min(
             near,
@@ -461,6 +482,48 @@ def approximate_lower_bound(
     threshold = float(min(Fraction(records, 2), Fraction(loss) * (1 - SLACK)))
     error = min(records // 2, math.floor(threshold))
     return LowerBound(near=near, records=records, threshold=threshold, error=error)
+
+
+def learning_limit(
+    *,
+    epsilon: Number,
+    n: int,
+    targets: int,
+    delta: Number = 0,
+    neighbors: str = REPLACE,
+) -> float:
+    """Return how often, at most, a private learner finds an unknown threshold, on average.
+
+    There are `targets` thresholds on a line, and n examples on both sides of one of them, all so
+    close to it that every other errs on at least a quarter. The learner releases a threshold; rules
+    of another form are not limited by this. On a continuum there is room for any number of targets,
+    and with δ = 0 the limit tends to 0: no n is enough (Chaudhuri and Hsu, 2011).
+
+    Args:
+        epsilon: What the learner costs, above 0.
+        n: How many examples it sees.
+        targets: Among how many thresholds it has to find the right one.
+        delta: With epsilon, what it costs. Above 0, and for large n, nothing is said: 1.
+        neighbors: "replace" or "add-remove".
+
+    Raises:
+        ParameterError: A number is out of bounds.
+
+    Examples:
+        >>> learning_limit(epsilon=1, n=100, targets=2**64)
+        1.0
+        >>> round(learning_limit(epsilon=1, n=100, targets=2**150), 3)
+        0.018
+    """
+    targets, epsilon = whole("targets", targets), _epsilon(epsilon)
+    if targets == 1:
+        return 1.0
+    steps = 2 * whole("n", n) // drift(relation(neighbors))
+    far = natural_log(Fraction(targets - 1)) - float(min(steps * epsilon, _FARTHEST))
+    others = math.exp(min(far - abs(far) * float(SLACK) - 1e-9, float(_FAR)))  # rounded down
+    slip = probability("delta", delta) / Fraction(math.expm1(min(epsilon, _FAR)))
+    bound = (1 + (targets - 1) * slip * (1 + SLACK)) / (1 + Fraction(others))
+    return 1.0 if bound >= 1 else min(1.0, add_slack(float(bound)))
 
 
 def success_limit(
@@ -503,7 +566,7 @@ def success_limit(
     lead, start, c = (
         whole("lead", lead, least=0),
         _Start.of(candidates, k, near, missing),
-        swing(relation(neighbors)),
+        drift(relation(neighbors)),
     )
     return start.limit(-(-lead // c), _epsilon(epsilon), probability("delta", delta))
 
@@ -547,7 +610,7 @@ def least_lead(
     target, start, c = (
         open_probability("success", success),
         _Start.of(candidates, k, near, missing),
-        swing(relation(neighbors)),
+        drift(relation(neighbors)),
     )
     epsilon, delta = _epsilon(epsilon), probability("delta", delta)
     if not start.share and not delta:
@@ -601,7 +664,7 @@ class _Start:
 
 
 def _check_list(candidates: int | None, k: int, near: int | None, missing: int) -> int:
-    """How many are tied at the top, unless a number is out of bounds."""
+    """Return how many are tied at the top, unless a number is out of bounds."""
     near = whole("k", k) if near is None else whole("near", near)
     if near < k:
         raise ParameterError("near", near, f"it must be at least k, which is {k}", "Leave it out.")
@@ -615,18 +678,19 @@ def _check_list(candidates: int | None, k: int, near: int | None, missing: int) 
 
 
 def _sets_among(candidates: int, near: int, k: int, hits: int) -> int:
-    """How many sets of k have at least `hits` among the `near` best."""
+    """Return how many sets of k have at least `hits` among the `near` best."""
     others = candidates - near
     ways = total = math.comb(near, k)
-    for found in range(k, hits, -1):  # C(near, found)·C(others, k − found), one less at a time
-        ways = ways * found // (near - found + 1) * (others - k + found) // (k - found + 1)
+    for inside in range(k, hits, -1):  # C(near, found)·C(others, k − found), one less at a time
+        ways = ways * inside // (near - inside + 1) * (others - k + inside) // (k - inside + 1)
         total += ways
     return total
 
 
 def _step_limit(steps: int, epsilon: Fraction, delta: Fraction, start: Fraction) -> float:
-    """f^steps(start), rounded up: growing by e^ε as long as that is the lesser, then its shortfall
-    shrinking by e^−ε.
+    """Return f^steps(start), rounded up.
+
+    It grows by e^ε as long as that is the lesser, then its shortfall shrinks by e^−ε.
 
     Numbers too small for a float are taken as a little larger, which can only raise the limit.
     """
@@ -650,8 +714,9 @@ def _step_limit(steps: int, epsilon: Fraction, delta: Fraction, start: Fraction)
 
 
 def _share(candidates: int | None, near: int) -> Fraction:
-    """The share of the `near` best in a universe; all of it where there are no others, none of an
-    open one.
+    """Return the share of the `near` best in a universe.
+
+    All of it where there are no others, none of an open one.
     """
     near = whole("near", near)
     return (
@@ -662,12 +727,12 @@ def _share(candidates: int | None, near: int) -> Fraction:
 
 
 def _scale(epsilon: Number, neighbors: str) -> Fraction:
-    """c/ε: by how much a score must grow to be e times as likely."""
-    return swing(relation(neighbors)) / _epsilon(epsilon)
+    """Return c/ε, by how much a score must grow to be e times as likely."""
+    return drift(relation(neighbors)) / _epsilon(epsilon)
 
 
 def _epsilon(value: Number) -> Fraction:
-    """An epsilon above 0 whose inverse a float can hold."""
+    """Return an epsilon above 0 whose inverse a float can hold."""
     epsilon = positive("epsilon", value)
     if epsilon < Fraction(1, 10**290):
         raise ParameterError(
@@ -677,7 +742,7 @@ def _epsilon(value: Number) -> Fraction:
 
 
 def _failure(success: Number) -> Fraction:
-    """η, the probability that is left."""
+    """Return η, the probability that is left."""
     return 1 - open_probability("success", success)
 
 

@@ -1,5 +1,6 @@
-"""HTML pages about what was released or compared: one file each, with everything in it. They ask
-nothing of a network.
+"""HTML pages about what was released or compared.
+
+Each is one file, with everything in it. They ask nothing of a network.
 
 A page says what was asked, what was released and what it cost, whom that protects and how, and how
 to check it. What is not in a release does not enter: no count, no time, nothing of the data that
@@ -16,8 +17,9 @@ ENDINGS = (".html", ".htm")
 
 
 def write(page: str, path: str | Path) -> None:
-    """Write a page into an .html file. What stood there is replaced when the page is complete, and
-    otherwise stays.
+    """Write a page into an .html file.
+
+    An existing file is replaced when the page is complete, and otherwise stays.
     """
     writing.write(page, path, "report", ENDINGS)
 

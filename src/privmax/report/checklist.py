@@ -42,43 +42,43 @@ class Item:
         return ("partly" if self.add else "known") if self.known else "open"
 
 
-def items(found: Deployment) -> list[Item]:
-    """What a reviewer asks, with what is known.
+def items(facts: Deployment) -> list[Item]:
+    """Return what a reviewer asks, with what is known.
 
     Args:
-        found: What the ledger tells.
+        facts: What the ledger tells.
     """
-    return [*_guarantee(found), *_implementation(found), *_surroundings(found)]
+    return [*_guarantee(facts), *_implementation(facts), *_surroundings(facts)]
 
 
-def _guarantee(found: Deployment) -> list[Item]:
+def _guarantee(facts: Deployment) -> list[Item]:
     level = "guarantee"
-    epsilon, delta = round_up(found.cost.epsilon), round_up(found.cost.delta)
-    part = "This release" if found.request else count(found.releases, "release")
+    epsilon, delta = round_up(facts.cost.epsilon), round_up(facts.cost.delta)
+    part = "This release" if facts.request else count(facts.releases, "release")
     weak = ""
-    if found.cost.epsilon >= WEAK.epsilon:
+    if facts.cost.epsilon >= WEAK.epsilon:
         weak = f" {round_up(WEAK.epsilon)} or more protects little: say why it is justified."
-    unit = found.unit
-    bounded = "bounded" if found.neighbors == REPLACE else "unbounded"
+    unit = facts.unit
+    bounded = "bounded" if facts.neighbors == REPLACE else "unbounded"
     return [
         Item(level, "Privacy parameter ε", f"{part} cost ε = {epsilon} together; the budget is "
-             f"{round_up(found.budget.epsilon)}.{weak}", "why this ε is right for these people"),
+             f"{round_up(facts.budget.epsilon)}.{weak}", "why this ε is right for these people"),
         Item(level, "Privacy parameter δ", f"δ = {delta}; the budget is "
-             f"{round_up(found.budget.delta)}." if not found.is_pure else "0: pure differential "
-             "privacy.", "" if found.is_pure else "that it is far below 1 / number of people"),
+             f"{round_up(facts.budget.delta)}." if not facts.is_pure else "0: pure differential "
+             "privacy.", "" if facts.is_pure else "that it is far below 1 / number of people"),
         Item(level, "Unit of privacy", f"One {unit}." if unit else "",
              "that everything of one person is within one unit"),
         Item(level, "Neighboring data sets",
-             f"{found.adjacency} (the {bounded} definition)" if found.neighbors else "",
-             "" if found.neighbors else "the definition"),
-        Item(level, "Composition", f"{found.composition} Every release is in the ledger, also "
+             f"{facts.adjacency} (the {bounded} definition)" if facts.neighbors else "",
+             "" if facts.neighbors else "the definition"),
+        Item(level, "Composition", f"{facts.composition} Every release is in the ledger, also "
              "those without an answer.", "releases about the same people that are not in it"),
     ]  # fmt: skip
 
 
-def _implementation(found: Deployment) -> list[Item]:
+def _implementation(facts: Deployment) -> list[Item]:
     level = "implementation"
-    ran = ", ".join(name for name, _ in found.mechanisms)
+    ran = ", ".join(name for name, _ in facts.mechanisms)
     return [
         Item(level, "Algorithm", f"Selection of the best items: {ran}." if ran else "",
              "" if ran else "what will run"),
@@ -92,27 +92,30 @@ def _implementation(found: Deployment) -> list[Item]:
         Item(level, "Data-dependent choices", "Mechanism, columns and universe follow from public "
              "facts.", "that ε, columns and conditions were chosen without looking at the data"),
         Item(level, "Errors", "The ledger is strict: it is charged before data is read, and bad "
-             "data is no answer." if found.strict else "Errors about the data come before the "
+             "data is no answer." if facts.strict else "Errors about the data come before the "
              "charge and tell something about it.",
-             "" if found.strict else "that whoever asks may see the data, or use a strict ledger"),
+             "" if facts.strict else "that whoever asks may see the data, or use a strict ledger"),
         Item(level, "Side channels", "Running time depends on the data unless releases are padded "
              "(--pad-time), which the ledger does not record.",
              "that nobody untrusted can time a release, or that all are padded"),
         Item(level, "Utility", "How clear a winner must be is known before: privmax plan. "
-             f"{found.answered} of {found.releases} releases have a recorded answer.",
+             f"{facts.answered} of {facts.releases} releases have a recorded answer.",
              "how answers are used, and what a wrong one costs"),
         Item(level, "Bias", "", "whether small groups are never released, and what that does: "
              "systemic, human and statistical bias"),
     ]  # fmt: skip
 
 
-def _surroundings(found: Deployment) -> list[Item]:
+def _surroundings(facts: Deployment) -> list[Item]:
     level = "surroundings"
     return [
         Item(level, "Trust model", "Central: whoever runs privmax sees the data.",
              "who that is, and why people may trust them"),
-        Item(level, "Access control", f"{count(found.people, 'user')} charged the ledger; each "
+        Item(level, "Access control", f"{count(facts.people, 'user')} charged the ledger; each "
              "charge names its user.", "who can read the data, the ledger and the machine"),
+        *([Item(level, "Unread events", f"{count(facts.unread, 'event')} of the ledger cannot be "
+                "read and are not counted here.", "what `privmax budget verify` says of them")]
+          if facts.unread else []),
         Item(level, "Data security", "", "encryption, backups, query logs of engines, disposal"),
         Item(level, "Data collection exposure", "", "what was collected, from whom, with what "
              "consent, and what of it was not needed"),
@@ -121,11 +124,11 @@ def _surroundings(found: Deployment) -> list[Item]:
     ]  # fmt: skip
 
 
-def to_markdown(found: Deployment) -> str:
-    """The checklist as Markdown. A box is ticked where nothing is left to add."""
-    lines = [f"# {TITLE}", "", f"Ledger: {_plain(found.name)}. Source of the terms: {SOURCE}.", ""]
+def to_markdown(facts: Deployment) -> str:
+    """Return the checklist as Markdown. A box is ticked where nothing is left to add."""
+    lines = [f"# {TITLE}", "", f"Ledger: {_plain(facts.name)}. Source of the terms: {SOURCE}.", ""]
     level = ""
-    for item in items(found):
+    for item in items(facts):
         if item.level != level:
             level = item.level
             lines += [f"## {level.capitalize()}", ""]
@@ -137,5 +140,5 @@ def to_markdown(found: Deployment) -> str:
 
 
 def _plain(words: str) -> str:
-    """Text that Markdown does not take for markup: names are data."""
+    """Escape text so that Markdown does not take it for markup: names are data."""
     return "".join(f"\\{c}" if c in "\\`*_[]<>#|" else c for c in words)

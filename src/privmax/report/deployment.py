@@ -13,7 +13,6 @@ from datetime import datetime
 from privmax.errors import LedgerError
 from privmax.ledger import Event, Ledger
 from privmax.ledger.events import RELEASED, RESERVED, price_of
-from privmax.ledger.replay import reading
 from privmax.privacy import REPLACE, Privacy
 
 RULES = {
@@ -46,6 +45,7 @@ class Deployment:
     strict      whether the ledger is charged before data is read
     people      how many different users charged it
     request     the one release that this is about; None: all of them
+    unread      how many events cannot be read, and are not counted
     """
 
     name: str
@@ -64,10 +64,11 @@ class Deployment:
     strict: bool
     people: int
     request: str | None = None
+    unread: int = 0
 
     @classmethod
     def of(cls, ledger: Ledger, request: str | None = None) -> Deployment:
-        """The facts of a ledger, or of one request in it.
+        """Return the facts of a ledger, or of one request in it.
 
         Args:
             ledger: Where releases were charged.
@@ -91,23 +92,23 @@ class Deployment:
         if charged is None:
             raise LedgerError(f"The ledger {ledger.name!r} has no request {request!r}.")
         counts = _Counts()
-        with reading(charged):
-            counts.add(charged)
-            price = price_of(charged.body["price"])
+        counts.add(charged)
+        charge = price_of(charged.body["price"])
         return counts.deployment(
-            ledger, price.privacy, 0 if answered is None else 1, price.neighbors, request
+            ledger, charge.privacy, 0 if answered is None else 1, charge.neighbors, request
         )
 
     @classmethod
     def _all(cls, ledger: Ledger) -> Deployment:
         counts, answered = _Counts(), 0
         for event in ledger.history():
-            if event.kind == RESERVED:
-                with reading(event):
-                    counts.add(event)
+            if event.fault is not None:
+                counts.unread += 1
+            elif event.kind == RESERVED:
+                counts.add(event)
             elif event.kind == RELEASED:
                 answered += 1
-        return counts.deployment(ledger, ledger.spent, answered, ledger.neighbors, None)
+        return counts.deployment(ledger, None, answered, None, None)
 
     @property
     def is_pure(self) -> bool:
@@ -134,7 +135,7 @@ class _Counts:
     """What is counted while events are read."""
 
     def __init__(self) -> None:
-        self.releases = 0
+        self.releases = self.unread = 0
         self.first: datetime | None = None
         self.last: datetime | None = None
         self.datasets: Counter[str] = Counter()
@@ -143,29 +144,31 @@ class _Counts:
         self.people: set[str] = set()
 
     def add(self, event: Event) -> None:
-        what = event.body.get("what", {})
+        question = event.question
         when = datetime.fromisoformat(event.when)
         self.releases += 1
         self.first = when if self.first is None else min(when, self.first)
         self.last = when if self.last is None else max(when, self.last)
         self.people.add(event.who)
-        if what.get("dataset"):
-            self.datasets[str(what["dataset"])] += 1
-        self.commands[str(what.get("command", "release"))] += 1
-        self.mechanisms[str(what.get("mechanism", "unknown")).partition("(")[0]] += 1
+        if question.dataset is not None:
+            self.datasets[question.dataset] += 1
+        self.commands[question.command or "release"] += 1
+        self.mechanisms[(question.mechanism or "unknown").partition("(")[0]] += 1
 
     def deployment(
         self,
         ledger: Ledger,
-        cost: Privacy,
+        cost: Privacy | None,
         answered: int,
         neighbors: str | None,
         request: str | None,
     ) -> Deployment:
+        """Return all of it; without a cost and a relation of one release, those of the ledger."""
+        whole = ledger.standing().whole
         return Deployment(
             ledger.name,
-            cost,
-            ledger.budget,
+            whole.spent if cost is None else cost,
+            whole.budget,
             self.releases,
             answered,
             self.first,
@@ -173,10 +176,11 @@ class _Counts:
             tuple(sorted(self.datasets)),
             tuple(self.commands.most_common()),
             tuple(self.mechanisms.most_common()),
-            ledger.unit,
-            neighbors,
+            whole.unit,
+            whole.neighbors if request is None else neighbors,
             ledger.rule,
             ledger.strict,
             len(self.people),
             request,
+            self.unread,
         )

@@ -64,20 +64,20 @@ class Field:
         return self.path.rpartition("/")[2]
 
 
-def fields(found: Deployment, tier: int = 3) -> list[Field]:
-    """The entry of a deployment, in the order of the schema.
+def fields(facts: Deployment, tier: int = 3) -> list[Field]:
+    """Return the entry of a deployment, in the order of the schema.
 
     Args:
-        found: What the ledger tells.
+        facts: What the ledger tells.
         tier: 1, 2 or 3: how much the registry is told.
     """
     every = [
-        Field("url_slug", 0, _slug(found.name), "a stable name for the address of the entry"),
-        *_basic(found),
-        *_variant(found),
-        *_loss(found),
-        *_model(found),
-        *_implementation(found),
+        Field("url_slug", 0, _slug(facts.name), "a stable name for the address of the entry"),
+        *_basic(facts),
+        *_variant(facts),
+        *_loss(facts),
+        *_model(facts),
+        *_implementation(facts),
         Field("deployment/administrative/status", 0, "Draft"),
         Field("deployment/administrative/registry_authors", 0, [""], "who fills in this entry"),
         Field("deployment/administrative/tier", 0, tier),
@@ -85,18 +85,18 @@ def fields(found: Deployment, tier: int = 3) -> list[Field]:
     return [one for one in every if one.tier <= tier]
 
 
-def _basic(found: Deployment) -> list[Field]:
+def _basic(facts: Deployment) -> list[Field]:
     at = "deployment/basic"
-    about = ", ".join(f"{many} × {command}" for command, many in found.commands)
-    data = f" Data sets: {', '.join(found.datasets)}." if found.datasets else ""
+    about = ", ".join(f"{many} × {command}" for command, many in facts.commands)
+    data = f" Data sets: {', '.join(facts.datasets)}." if facts.datasets else ""
     described = (
         f"Items released as the best of their kind under differential privacy ({about}).{data}"
-        if found.releases
+        if facts.releases
         else ""
     )
-    date = None if found.first is None else found.first.date().isoformat()
+    date = None if facts.first is None else facts.first.date().isoformat()
     return [
-        Field(f"{at}/name", 1, found.name, "the name of the data product"),
+        Field(f"{at}/name", 1, facts.name, "the name of the data product"),
         Field(f"{at}/data_curators", 1, None, "who publishes it, and what kind of body that is"),
         Field(f"{at}/description", 1, described, "what the product is, for its readers"),
         Field(f"{at}/intended_use", 1, "", "what it is for"),
@@ -108,46 +108,46 @@ def _basic(found: Deployment) -> list[Field]:
     ]  # fmt: skip
 
 
-def _variant(found: Deployment) -> list[Field]:
+def _variant(facts: Deployment) -> list[Field]:
     at = "deployment/dp_variant"
     return [
-        Field(f"{at}/variant_name", 2, "Pure DP" if found.is_pure else "Approximate DP"),
+        Field(f"{at}/variant_name", 2, "Pure DP" if facts.is_pure else "Approximate DP"),
         Field(f"{at}/data_domain", 3, "", "which data sets could have been the input"),
         Field(f"{at}/unprotected_quantities", 3, "None by privmax: everything that depends on the "
               "data is charged to the ledger.", "whatever else was published about the same data"),
     ]  # fmt: skip
 
 
-def _loss(found: Deployment) -> list[Field]:
+def _loss(facts: Deployment) -> list[Field]:
     at = "deployment/privacy_loss"
-    unit = f"{found.unit} level" if found.unit else ""
-    part = "This release" if found.request else f"{count(found.releases, 'release')} together"
-    told = (
-        f"{part} cost ε = {_above(found.cost.epsilon)}, δ = {_above(found.cost.delta)}, rounded "
-        f"up. A ledger refuses releases beyond ε = {_above(found.budget.epsilon)}, "
-        f"δ = {_above(found.budget.delta)} in total."
+    unit = f"{facts.unit} level" if facts.unit else ""
+    part = "This release" if facts.request else f"{count(facts.releases, 'release')} together"
+    details = (
+        f"{part} cost ε = {_above(facts.cost.epsilon)}, δ = {_above(facts.cost.delta)}, rounded "
+        f"up. A ledger refuses releases beyond ε = {_above(facts.budget.epsilon)}, "
+        f"δ = {_above(facts.budget.delta)} in total."
     )
     rows = [
         Field(f"{at}/privacy_unit", 2, unit, "" if unit else "whom the cost protects"),
-        Field(f"{at}/privacy_unit_details", 3, found.adjacency, "what a record of it is"),
+        Field(f"{at}/privacy_unit_details", 3, facts.adjacency, "what a record of it is"),
         Field(f"{at}/number_of_privacy_units", 3, None,
               "a public or approximate number; privmax does not count them for you"),
-        Field(f"{at}/privacy_parameters/epsilon", 2, _above(found.cost.epsilon)),
+        Field(f"{at}/privacy_parameters/epsilon", 2, _above(facts.cost.epsilon)),
     ]  # fmt: skip
-    if not found.is_pure:
-        rows.append(Field(f"{at}/privacy_parameters/delta", 2, _above(found.cost.delta)))
-    return [*rows, Field(f"{at}/privacy_parameters_details", 3, told)]
+    if not facts.is_pure:
+        rows.append(Field(f"{at}/privacy_parameters/delta", 2, _above(facts.cost.delta)))
+    return [*rows, Field(f"{at}/privacy_parameters_details", 3, details)]
 
 
-def _model(found: Deployment) -> list[Field]:
+def _model(facts: Deployment) -> list[Field]:
     at = "deployment/deployment_model"
-    many = found.request is None and found.releases != 1
+    many = facts.request is None and facts.releases != 1
     budget = (
-        f"The budget of the ledger is fixed (ε = {_above(found.budget.epsilon)}, "
-        f"δ = {_above(found.budget.delta)}) and does not renew itself; raising it is recorded."
+        f"The budget of the ledger is fixed (ε = {_above(facts.budget.epsilon)}, "
+        f"δ = {_above(facts.budget.delta)}) and does not renew itself; raising it is recorded."
     )
     people = (
-        f"{count(found.people, 'user')} charged one ledger; that they share what they learn is "
+        f"{count(facts.people, 'user')} charged one ledger; that they share what they learn is "
         "assumed."
     )
     return [
@@ -163,12 +163,12 @@ def _model(found: Deployment) -> list[Field]:
     ]  # fmt: skip
 
 
-def _implementation(found: Deployment) -> list[Field]:
+def _implementation(facts: Deployment) -> list[Field]:
     from privmax import __version__
 
     at = "deployment/implementation"
-    ran = ", ".join(f"{name} ({many})" for name, many in found.mechanisms) or "none yet"
-    when = "before" if found.strict else "after"
+    ran = ", ".join(f"{name} ({many})" for name, many in facts.mechanisms) or "none yet"
+    when = "before" if facts.strict else "after"
     how = (
         f"Mechanisms, and how often each ran: {ran}. Implemented by privmax {__version__}; proofs "
         "and exact audits are part of its documentation. No floating-point number decides an "
@@ -180,7 +180,7 @@ def _implementation(found: Deployment) -> list[Field]:
         Field(f"{at}/preprocessing_and_hyperparameter_tuning", 3, "",
               "what was done to the data before, and how ε and δ were chosen"),
         Field(f"{at}/mechanisms", 3, how, "access control and security of the data itself"),
-        Field(f"{at}/composition", 3, found.composition),
+        Field(f"{at}/composition", 3, facts.composition),
         Field(f"{at}/post_processing", 3, "", "what is done to answers after their release"),
         Field(f"{at}/justification", 3, "", "why these choices were made, and who checked them"),
         Field(f"{at}/utility", 3, "", "how useful the product is; privmax plan tells leads"),
@@ -189,7 +189,7 @@ def _implementation(found: Deployment) -> list[Field]:
 
 
 def to_yaml(entry: list[Field]) -> str:
-    """An entry as YAML, with a comment wherever a person must add or check something."""
+    """Return an entry as YAML, with a comment wherever a person must add or check something."""
     return "\n".join(_lines(entry)) + "\n"
 
 
@@ -233,7 +233,7 @@ def _field(one: Field, indent: str) -> Iterator[str]:
 
 
 def _scalar(value: str | int | float) -> str:
-    """A value that every reader of YAML takes as what it is: text in quotes, as in JSON."""
+    """Return a value that every reader of YAML takes as what it is: text in quotes, as in JSON."""
     if isinstance(value, str):
         return "".join(
             f"\\u{ord(c):04x}" if c in _BREAKS else c for c in json.dumps(value, ensure_ascii=False)
@@ -245,13 +245,13 @@ def _scalar(value: str | int | float) -> str:
 
 
 def _above(number: Fraction) -> float:
-    """A cost as a float that is not below it."""
-    found = float(number)
-    found = float(f"{found:.12g}") if Fraction(float(f"{found:.12g}")) >= number else found
+    """Return a cost as a float that is not below it."""
+    nearest = float(number)
+    nearest = float(f"{nearest:.12g}") if Fraction(float(f"{nearest:.12g}")) >= number else nearest
     # The shortest decimal of a float may be the number itself, as 0.1 is meant to be one tenth.
-    if Fraction(repr(found)) >= number:
-        return found
-    return math.nextafter(found, math.inf)
+    if Fraction(repr(nearest)) >= number:
+        return nearest
+    return math.nextafter(nearest, math.inf)
 
 
 def count(number: int, what: str) -> str:

@@ -1,5 +1,6 @@
-"""The data sets included in privmax, to try things on. They are invented, so whatever they hold
-may be shown.
+"""The data sets included in privmax, to try things on.
+
+They are invented, so whatever they hold may be shown.
 
 tools/samples.py makes them; docs/samples.md tells what they are like.
 """
@@ -21,7 +22,7 @@ NAMES = {
 
 
 def path(name: str) -> Path:
-    """The CSV file of a data set.
+    """Return the CSV file of a data set.
 
     Args:
         name: One of `NAMES`.

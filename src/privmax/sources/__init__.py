@@ -1,3 +1,4 @@
-"""Where scores come from. A source answers two aggregate questions and one look-up; it alone knows
-labels.
+"""Where scores come from.
+
+A source answers two aggregate questions and one look-up; it alone knows labels.
 """

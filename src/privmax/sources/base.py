@@ -1,5 +1,6 @@
-"""What every source of candidates answers: data in memory or in an engine, itemsets, hypotheses,
-models.
+"""What every source of candidates answers.
+
+Sources are data in memory or in an engine, itemsets, hypotheses, models.
 """
 
 from __future__ import annotations
@@ -28,21 +29,25 @@ class Source(Protocol):
     def step(self) -> Fraction: ...
 
     def names(self, outcomes: Sequence[Outcome]) -> list[Any]:
-        """The item each outcome stands for, all looked up at once; None for no answer.
+        """Return the item each outcome stands for, all looked up at once; None for no answer.
 
         Whether that fails must not depend on which items they are.
         """
         ...
 
     def counts(self, outcomes: Sequence[Outcome]) -> list[int]:
-        """The score of whom each outcome stands for, in units of the profile, also where a
-        mechanism saw it clipped. None of them is no answer. They are private: noise belongs on
-        them.
+        """Return the score of the candidate of each outcome, in units of the profile.
+
+        It is exact also where a mechanism saw it clipped. No outcome may be without an answer.
+        Scores are private: add noise to them.
         """
         ...
 
     def encode(self, item: Any) -> Any:
-        """An item that was named, as JSON for a ledger. `Terms.decode` reads it, without data."""
+        """Return an item that was named, as JSON for a ledger.
+
+        The question reads it, without data.
+        """
         ...
 
     def close(self) -> None:
@@ -57,11 +62,11 @@ class PlainSource:
     """Whether candidates near the best may be more than can be listed, which is a `WorkError`."""
 
     def names(self, outcomes: Sequence[Outcome]) -> list[Any]:
-        """The item each outcome stands for; None for no answer."""
+        """Return the item each outcome stands for; None for no answer."""
         raise NotImplementedError("a source names what is drawn from it")
 
     def name(self, outcome: Outcome) -> Any:
-        """The item an outcome stands for; None for no answer."""
+        """Return the item an outcome stands for; None for no answer."""
         return self.names([outcome])[0]
 
     def counts(self, outcomes: Sequence[Outcome]) -> list[int]:
@@ -69,7 +74,7 @@ class PlainSource:
         raise UnsupportedError("The candidates of this source have no counts to release.")
 
     def encode(self, item: Any) -> Any:
-        """An item that was named, as JSON."""
+        """Return an item that was named, as JSON."""
         return encode(item)
 
     def close(self) -> None:

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import gzip
 import io
+import zlib
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from privmax.errors import DataError
+from privmax.sources.dialect import Transcoded
+
+T = TypeVar("T")
 
 LONGEST_LINE = 1 << 26
 """Bytes of a line, at most. A basket of a million items has about seven million."""
@@ -63,10 +67,10 @@ class Bounded(io.RawIOBase):
         longest: int | None = None,
         largest: int | None = None,
         packed: Callable[[], int] | None = None,
-        held: ExitStack | None = None,
+        stack: ExitStack | None = None,
     ) -> None:
         super().__init__()
-        self._file, self._packed, self._held = file, packed, held
+        self._file, self._packed, self._stack = file, packed, stack
         self._longest, self._largest = longest, largest
         self._size = self._line = 0
         self.ends = packed is None and largest is None
@@ -76,23 +80,23 @@ class Bounded(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        number: int = self._file.readinto(buffer) or 0
+        number: int = try_read(lambda: self._file.readinto(buffer)) or 0
         self._check(memoryview(buffer)[:number])
         return number
 
     def readall(self) -> bytes:
         if self.ends and self._longest is None:  # at once, so that memory holds it once
-            every: bytes = self._file.read()
+            every: bytes = try_read(self._file.read)
             return every
         pieces = []
-        while piece := self._file.read(_PIECE):
+        while piece := try_read(lambda: self._file.read(_PIECE)):
             self._check(memoryview(piece))
             pieces.append(piece)
         return b"".join(pieces)
 
     def close(self) -> None:
-        if not self.closed and self._held is not None:
-            self._held.close()
+        if not self.closed and self._stack is not None:
+            self._stack.close()
         super().close()
 
     def _check(self, piece: memoryview) -> None:
@@ -112,9 +116,9 @@ class Bounded(io.RawIOBase):
             )
         if self._longest is None:
             return
-        found = bytes(piece)
-        end = max(found.rfind(b"\n"), found.rfind(b"\r"))
-        self._line = self._line + len(found) if end < 0 else len(found) - 1 - end
+        content = bytes(piece)
+        end = max(content.rfind(b"\n"), content.rfind(b"\r"))
+        self._line = self._line + len(content) if end < 0 else len(content) - 1 - end
         if self._line > self._longest:
             raise DataError(
                 f"A line has more than {self._longest >> 20} MiB. Is it text, with a line for each "
@@ -122,8 +126,29 @@ class Bounded(io.RawIOBase):
             )
 
 
+def try_read(step: Callable[[], T]) -> T:
+    """Return what a step of reading gives, or fail in words of ours.
+
+    Errors quote the data: those of gzip show its first bytes.
+
+    Raises:
+        DataError: It fails. No other error leads to it.
+    """
+    try:
+        return step()
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        wrong = "The file cannot be read: it is not a gzip file, or is truncated."
+    except OSError as error:
+        reason = f" ({error.strerror})" if error.strerror else ""
+        wrong = (
+            f"The file cannot be read to its end{reason}. Is it what its name says, and may you "
+            "read it?"
+        )
+    raise DataError(wrong)
+
+
 def open_bounded(file: Any, *, lines: bool = True) -> io.BufferedReader:
-    """An open binary file, read up to the bounds of a stream; it stays open.
+    """Return an open binary file, read up to the bounds of a stream; it stays open.
 
     Args:
         file: Gives bytes.
@@ -134,31 +159,34 @@ def open_bounded(file: Any, *, lines: bool = True) -> io.BufferedReader:
     return io.BufferedReader(raw, _PIECE)
 
 
-def open_bytes(path: Path, *, lines: bool = True) -> io.BufferedReader:
-    """A file as bytes, unpacked as its ending says, up to the bounds.
+def open_bytes(path: Path, *, lines: bool = True, encoding: str | None = None) -> io.BufferedReader:
+    """Return a file as bytes, unpacked as its ending says, up to the bounds.
 
     Args:
         path: Its name.
         lines: Whether it is read line by line; otherwise all of it is held in memory.
+        encoding: What its bytes mean; they come as UTF-8. None: as they are.
 
     Raises:
         OSError: It cannot be opened.
         DataError: It ends in .zst, and pyarrow is missing.
     """
-    held = ExitStack()
-    plain = held.enter_context(path.open("rb"))
+    stack = ExitStack()
+    plain = stack.enter_context(path.open("rb"))
     file: Any = plain
     packed: Callable[[], int] | None = None
     suffix = path.suffix.lower()
     if suffix == ".gz":
-        file, packed = held.enter_context(gzip.GzipFile(fileobj=plain)), plain.tell
+        file, packed = stack.enter_context(gzip.GzipFile(fileobj=plain)), plain.tell
     elif suffix == ".zst":
-        file, packed = held.enter_context(_unpack_zst(plain)), plain.tell
+        file, packed = stack.enter_context(_unpack_zst(plain)), plain.tell
+    if encoding is not None:
+        file = Transcoded(file, encoding)
     largest = None if path.is_file() else LARGEST_STREAM
     if not lines and (packed is not None or largest is not None):
         largest = LARGEST_IN_MEMORY
     longest = LONGEST_LINE if lines else None
-    raw = Bounded(file, longest=longest, largest=largest, packed=packed, held=held)
+    raw = Bounded(file, longest=longest, largest=largest, packed=packed, stack=stack)
     return io.BufferedReader(raw, _PIECE)
 
 

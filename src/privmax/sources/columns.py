@@ -1,8 +1,8 @@
 """Columns of scores in memory, read in chunks: no copy of a column is ever made.
 
 Whole numbers are taken as they are. On a public grid a score is q = ⌊score / resolution⌋, computed
-exactly (a float is the decimal that it prints as), which turns a sensitivity Δ into ⌈Δ /
-resolution⌉ grid steps (docs/proofs/rounding.md).
+exactly (a float is the decimal that it prints as). How many steps one individual moves it by is
+in `Scale` (docs/proofs/rounding.md).
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class Column(Protocol):
     """Scores by position, as integers: what a `Profile` reads, and who has which score."""
 
     def listed(self) -> int:
-        """How many scores there are."""
+        """Return how many scores there are."""
         ...
 
     def maximum(self) -> int | None:
-        """The highest score; None where there is none."""
+        """Return the highest score; None where there is none."""
         ...
 
     def histogram(self, above: int) -> list[Level]:
@@ -47,21 +47,22 @@ class Column(Protocol):
         ...
 
     def scores(self) -> list[int]:
-        """Every score, by position."""
+        """Return every score, by position."""
         ...
 
     def score(self, position: int) -> int:
-        """The score at a position."""
+        """Return the score at a position."""
         ...
 
     def find(self, places: Sequence[Place]) -> list[int | None]:
-        """Position of the `index`-th entry at exactly a score, for each such place; None if there
-        are fewer. The scores are passed over once, however many places there are.
+        """Find the position of the `index`-th entry at exactly a score, for each such place.
+
+        None if there are fewer. The scores are passed over once, however many places there are.
         """
         ...
 
     def find_below(self, score: int, indexes: Sequence[int]) -> list[int | None]:
-        """The same among the entries at this score or below it."""
+        """Return the same among the entries at this score or below it."""
         ...
 
 
@@ -159,8 +160,9 @@ class BigIntegerColumn:
 
 
 class FloatColumn:
-    """Finite floats of any length, each the decimal that it prints as, seen through a grid of the
-    given resolution.
+    """Finite floats of any length, seen through a grid of the given resolution.
+
+    Each is the decimal that it prints as.
     """
 
     def __init__(self, values: NDArray[Any], resolution: Fraction) -> None:
@@ -219,11 +221,11 @@ class FloatColumn:
         return _find_all((chunk < high for chunk in _chunks(self._values)), indexes)
 
     def _grid(self, value: Any) -> int:
-        """⌊value / resolution⌋, exactly."""
+        """Return ⌊value / resolution⌋, exactly."""
         return math.floor(decimal_of(value) / self._resolution)
 
     def _grid_all(self, values: NDArray[Any]) -> list[int]:
-        """`_grid` of many: by division where rounding cannot matter, exactly where it might."""
+        """Return `_grid` of many: by division where rounding cannot matter, else exactly."""
         kind = np.finfo(values.dtype)
         with np.errstate(all="ignore"):
             ratio = values.astype(np.float64) / self._step
@@ -239,12 +241,15 @@ class FloatColumn:
         ]
 
     def _edge(self, score: int) -> Any:
-        """The least float whose grid score is at least `score`: comparing with it is exact."""
+        """Return the least float whose grid score is at least `score`.
+
+        Comparing with it is exact.
+        """
         return least_float(score * self._resolution, self._values.dtype.type)
 
 
 def least_float(number: Fraction, kind: Any = np.float64) -> Any:
-    """The least float of a type that prints as `number` or more; infinity if there is none.
+    """Return the least float of a type that prints as `number` or more; infinity if there is none.
 
     A larger float prints as a larger decimal. The nearest float is at most a few steps away, so
     both loops end.
@@ -265,8 +270,9 @@ def least_float(number: Fraction, kind: Any = np.float64) -> Any:
 
 
 def _depths(top: int, chunk: NDArray[Any]) -> NDArray[np.int64]:
-    """top − score, which is small, though scores of 64 bits may be too large for one signed type to
-    hold them all.
+    """Return top − score, which is small.
+
+    Scores of 64 bits may be too large for one signed type to hold them all.
     """
     wide = chunk if chunk.dtype.itemsize == 8 else chunk.astype(np.int64)
     return (wide.dtype.type(top) - wide).astype(np.int64, copy=False)
@@ -288,9 +294,9 @@ def _tally(chunks: Iterator[NDArray[Any]]) -> list[Level]:
 def _find_all(
     hits: Iterator[NDArray[np.bool_]] | Sequence[NDArray[np.bool_]], indexes: Sequence[int]
 ) -> list[int | None]:
-    """The position of the `index`-th True over all chunks, for each index."""
+    """Return the position of the `index`-th True over all chunks, for each index."""
     order = sorted(range(len(indexes)), key=indexes.__getitem__)
-    found: list[int | None] = [None] * len(indexes)
+    places: list[int | None] = [None] * len(indexes)
     passed, seen, following = 0, 0, 0
     for chunk in hits:
         if following == len(order):
@@ -299,11 +305,11 @@ def _find_all(
         if indexes[order[following]] < seen + number:
             positions = np.flatnonzero(chunk)
             while following < len(order) and (index := indexes[order[following]]) < seen + number:
-                found[order[following]] = passed + int(positions[index - seen])
+                places[order[following]] = passed + int(positions[index - seen])
                 following += 1
         seen += number
         passed += len(chunk)
-    return found
+    return places
 
 
 def _find_places(
@@ -313,7 +319,7 @@ def _find_places(
     level_of: Mapping[int, int],
     places: Sequence[Place],
 ) -> list[int | None]:
-    """The position of the `index`-th entry of a level, for each place, in one pass over the values.
+    """Find the position of the `index`-th entry of a level, for each place, in one pass.
 
     lows, lasts   the least and the greatest value of each level; the levels ascend, none overlap
     level_of      which level a score is; a score without one has no entries
@@ -325,7 +331,7 @@ def _find_places(
         if score in level_of and index < len(values)
     }
     keys = np.array(sorted(wanted), np.int64)
-    found: dict[Place, int] = {}
+    positions: dict[Place, int] = {}
     seen = np.zeros(len(lows), np.int64)
     passed = 0
     for chunk in _chunks(values) if wanted else ():
@@ -340,9 +346,9 @@ def _find_places(
         number = level * base + index
         place = np.minimum(np.searchsorted(keys, number), len(keys) - 1)
         for hit in np.flatnonzero(keys[place] == number).tolist():
-            found[wanted[int(number[hit])]] = passed + int(near[hit])
+            positions[wanted[int(number[hit])]] = passed + int(near[hit])
         seen += here
         passed += len(chunk)
-        if len(found) == len(wanted):
+        if len(positions) == len(wanted):
             break
-    return [found.get(place) for place in places]
+    return [positions.get(place) for place in places]

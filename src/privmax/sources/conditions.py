@@ -32,8 +32,10 @@ import datetime
 import re
 import struct
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
 from functools import reduce
 from operator import and_, eq, ge, gt, le, lt, ne, or_
 from typing import Any, NoReturn
@@ -134,29 +136,29 @@ class Condition:
     root: Node
 
     @classmethod
-    def of(cls, given: object) -> Condition:
+    def of(cls, text: object) -> Condition:
         """Read a condition.
 
         Raises:
             ConditionError: It is none.
         """
-        if not isinstance(given, str):
-            raise ConditionError("where", given, "it must be text", _EXAMPLE)
-        if len(given) > LONGEST:
+        if not isinstance(text, str):
+            raise ConditionError("where", text, "it must be text", _EXAMPLE)
+        if len(text) > LONGEST:
             raise ConditionError(
                 "where",
-                given,
+                text,
                 f"it has more than {LONGEST} characters",
                 "Mark the rows in a column of their own, and test that.",
             )
-        return cls(given, _Parser(given).read())
+        return cls(text, _Parser(text).read())
 
     def __str__(self) -> str:
-        """The same for all spellings of one condition: what a ledger writes down."""
+        """Return the same for all spellings of one condition: what a ledger writes down."""
         return str(self.root)
 
     def columns(self) -> list[str]:
-        """The columns it looks at."""
+        """Return the columns it looks at."""
         return list(dict.fromkeys(test.column for test in _tests(self.root)))
 
     def check(self, names: Sequence[str], *, shown: bool) -> None:
@@ -172,11 +174,15 @@ class Condition:
                 raise self.misfit(test, "text", f"Write '{str(test.value).lower()}' in quotes.")
 
     def keeps(self, cells: Cells) -> bool:
-        """Whether a row of a text file is kept."""
+        """Return whether a row of a text file is kept."""
         return _keeps(self.root, cells)
 
+    def build(self, test: Callable[[Test], Any]) -> Any:
+        """Return what `test` makes of each test, joined by & and |."""
+        return _build(self.root, test)
+
     def filter(self, table: Any, engine: Any, *, is_text: bool = False, shown: bool = True) -> Any:
-        """The rows of an Ibis table for which it is true.
+        """Return the rows of an Ibis table for which it is true.
 
         engine     of the table
         is_text    whether the table is a file of text, so that numbers stand in it as text, unless
@@ -193,7 +199,7 @@ class Condition:
         return table.filter(_build(self.root, test))
 
     def _test(self, test: Test, column: Any, engine: Any, is_text: bool) -> Any:
-        """A test as an expression that is true or false, and nothing else."""
+        """Return a test as an expression that is true or false, and nothing else."""
         if test.value is None:
             key = column if column.type().is_nested() else engine.present(column)
             return key.isnull() if test.sign == NULL else key.notnull()
@@ -237,7 +243,7 @@ class Condition:
 
 
 def suggest(name: str, names: Sequence[str]) -> str:
-    """What there is instead of a name: the nearest, and all of them if they are few.
+    """Return what there is instead of a name: the nearest, and all of them if they are few.
 
     Examples:
         >>> suggest("contry", ["country", "age"])
@@ -259,11 +265,11 @@ _EXAMPLE = "For example \"country = 'DE' and age >= 18\"."
 class _Parser:
     """Reads a condition from left to right; `not` is known to whatever stands below it."""
 
-    def __init__(self, given: str) -> None:
-        self._given = given
+    def __init__(self, text: str) -> None:
+        self._given = text
         self._tokens = [
-            (str(found.lastgroup), found[str(found.lastgroup)], found.start(str(found.lastgroup)))
-            for found in _TOKEN.finditer(given)
+            (str(match.lastgroup), match[str(match.lastgroup)], match.start(str(match.lastgroup)))
+            for match in _TOKEN.finditer(text)
         ]
         self._place = 0
         self._depth = 0
@@ -367,15 +373,15 @@ class _Parser:
     def _value(self) -> Value:
         kind, text, _ = self._peek()
         if kind == "text":
-            found: Value = text[1:-1].replace("''", "'")
-            if any("\ud800" <= letter <= "\udfff" for letter in str(found)):
+            value: Value = text[1:-1].replace("''", "'")
+            if any("\ud800" <= letter <= "\udfff" for letter in str(value)):
                 self._refuse("text that is valid Unicode")
         elif kind == "number":
             if not re.fullmatch(NUMBER, text):
                 self._refuse(f"a number of up to {DIGITS} digits before the point and behind it")
-            found = Decimal(text)
+            value = Decimal(text)
         elif kind == "name" and text.lower() in ("true", "false"):
-            found = text.lower() == "true"
+            value = text.lower() == "true"
         elif kind == "name" and text.lower() == "null":
             self._refuse("a value ('is null' tests for none)")
         elif kind in ("name", "quoted"):
@@ -383,7 +389,7 @@ class _Parser:
         else:
             self._refuse("a value")
         self._place += 1
-        return found
+        return value
 
     def _peek(self, ahead: int = 0) -> tuple[str, str, int]:
         place = self._place + ahead
@@ -391,15 +397,15 @@ class _Parser:
 
     def _word(self, word: str) -> bool:
         kind, text, _ = self._peek()
-        found = kind == "name" and text.lower() == word
-        self._place += found
-        return found
+        matches = kind == "name" and text.lower() == word
+        self._place += matches
+        return matches
 
     def _sign(self, sign: str) -> bool:
         kind, text, _ = self._peek()
-        found = kind == "sign" and text == sign
-        self._place += found
-        return found
+        matches = kind == "sign" and text == sign
+        self._place += matches
+        return matches
 
     def _refuse(self, wanted: str) -> NoReturn:
         kind, text, at = self._peek()
@@ -421,7 +427,7 @@ def _all_of(tests: Sequence[Test], *, negated: bool) -> Node:
 
 
 def _join(word: str, parts: Sequence[Node], *, negated: bool) -> Node:
-    """Parts that are negated already, joined by the word that fits."""
+    """Join parts that are negated already by the word that fits."""
     if len(parts) == 1:
         return parts[0]
     joint = _OPPOSITE[word] if negated else word
@@ -432,7 +438,7 @@ def _join(word: str, parts: Sequence[Node], *, negated: bool) -> Node:
 
 
 def _after(start: str) -> str:
-    """The first text, in the order of code points, behind all that begin so; empty: none."""
+    """Return the first text, in the order of code points, behind all that begin so; empty: none."""
     for place in range(len(start) - 1, -1, -1):
         code = ord(start[place]) + 1
         if code == 0xD800:  # halves of characters, which no text holds
@@ -467,14 +473,55 @@ def _keeps(node: Node, cells: Cells) -> bool:
     cell = cells(node.column) or None
     if node.value is None:
         return (cell is None) == (node.sign == NULL)
-    found: str | Decimal | None = cell
+    value: str | Decimal | None = cell
     if cell is not None and isinstance(node.value, Decimal):
         digits = cell.strip(BLANKS)
-        found = Decimal(digits) if _PLAIN.fullmatch(digits) else None
-    return found is not None and bool(COMPARISONS[node.sign](found, node.value))
+        value = Decimal(digits) if _PLAIN.fullmatch(digits) else None
+    return value is not None and bool(COMPARISONS[node.sign](value, node.value))
 
 
 _PLAIN = re.compile(NUMBER, re.ASCII)
+
+
+def holds_of(test: Test, label: Any) -> bool:
+    """Return whether a test is true of a label by value (`labels.py`).
+
+    None means that it is missing, and so is a label of another kind than the value that it is
+    compared with.
+
+    Examples:
+        >>> age = Test("age", ">=", Decimal(18))
+        >>> holds_of(age, 18), holds_of(age, "18"), holds_of(age, None)
+        (True, False, False)
+    """
+    if test.value is None:
+        return (label is None) == (test.sign == NULL)
+    with suppress(Exception):  # moments before the first year of Python, or after its last
+        pair = _comparable(label, test.value)
+        return pair is not None and bool(COMPARISONS[test.sign](*pair))
+    return False
+
+
+def _comparable(label: Any, value: Value) -> tuple[Any, Any] | None:
+    """Return a label and a value as what can be compared exactly.
+
+    None: they are of different kinds.
+    """
+    if isinstance(value, bool):
+        return (bool(label), value) if type(label) is int and label in (0, 1) else None
+    if isinstance(value, Decimal):
+        if isinstance(label, float):  # as in an engine: the nearest float
+            return label, float(value)
+        exact = Fraction(value) if isinstance(label, Fraction) else value
+        return (label, exact) if isinstance(label, int | Decimal | Fraction) else None
+    if isinstance(label, str):
+        return label, value
+    if not isinstance(label, datetime.date):
+        return None
+    is_date = not isinstance(label, datetime.datetime)
+    zone = getattr(label, "tzinfo", None)
+    moment = _moment(value, is_date=is_date, has_zone=zone is not None)
+    return None if moment is None else (label, moment)
 
 
 def _build(node: Node, test: Callable[[Test], Any]) -> Any:
@@ -490,7 +537,7 @@ def _definite(expression: Any) -> Any:
 
 
 def _number_in_text(column: Any) -> Any:
-    """The number that a column of text holds, in DuckDB; missing where it is none."""
+    """Return the number that a column of text holds, in DuckDB; missing where it is none."""
     import ibis
 
     text = column.strip()
@@ -499,7 +546,7 @@ def _number_in_text(column: Any) -> Any:
 
 
 def _compare_number(column: Any, sign: str, number: Decimal) -> Any:
-    """A column of numbers against a number, which becomes one of the column's own type.
+    """Return a column of numbers against a number, which becomes one of the column's own type.
 
     Were it another type, an engine might convert the column, and fail at a value that does not fit.
     """
@@ -531,7 +578,7 @@ _WIDE = Context(prec=100)
 
 
 def _range(kind: Any) -> tuple[Decimal, Decimal]:
-    """What a column of whole numbers or decimals can hold."""
+    """Return what a column of whole numbers or decimals can hold."""
     if kind.is_decimal():
         if not kind.scale:  # DuckDB has whole numbers beyond 38 digits; a number here never is
             return Decimal("-Infinity"), Decimal("Infinity")
@@ -545,26 +592,43 @@ def _whole_kind(kind: Any) -> Any:
 
 
 def _constant(column: Any, holds: bool) -> Any:
-    """True of every value, or of none; never of a missing one."""
+    """Return what is true of every value, or of none; never of a missing one."""
     return column.notnull() if holds else column.notnull() & column.isnull()
 
 
 def moment(text: str, kind: Any) -> datetime.date | datetime.datetime | None:
-    """The date or moment that a text is, for a column of that type; None: none.
+    """Return the date or moment that a text is, for a column of that type; None: none.
 
     A date stands for its first moment. Without a zone a moment is in UTC, where the column has one.
     """
+    is_date = kind.is_date()
+    return _moment(text, is_date=is_date, has_zone=not is_date and kind.timezone is not None)
+
+
+def is_moment(text: str) -> bool:
+    """Return whether a text is a date or a moment.
+
+    Examples:
+        >>> is_moment("2026-11-15"), is_moment("2026-11-31")
+        (True, False)
+    """
+    return any(_moment(text, is_date=False, has_zone=zone) is not None for zone in (False, True))
+
+
+def _moment(
+    text: str, *, is_date: bool, has_zone: bool
+) -> datetime.date | datetime.datetime | None:
     if not _MOMENT.fullmatch(text):
         return None
     try:
-        found = datetime.datetime.fromisoformat(text.replace(" ", "T"))
-        in_utc = found.replace(tzinfo=found.tzinfo or datetime.UTC).astimezone(datetime.UTC)
+        moment = datetime.datetime.fromisoformat(text.replace(" ", "T"))
+        in_utc = moment.replace(tzinfo=moment.tzinfo or datetime.UTC).astimezone(datetime.UTC)
     except (ValueError, OverflowError):
         return None
-    if kind.is_date():
-        return found.date() if len(text) == len("2026-11-15") else None
-    if kind.timezone is None:
-        return found if found.tzinfo is None else None
+    if is_date:
+        return moment.date() if len(text) == len("2026-11-15") else None
+    if not has_zone:
+        return moment if moment.tzinfo is None else None
     return in_utc
 
 

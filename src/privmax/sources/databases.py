@@ -1,5 +1,6 @@
-"""Tables of databases: which one a name means, how it is opened, and what is missing where it
-cannot be.
+"""Tables of databases: which one a name means, and how it is opened.
+
+Errors say what is missing where it cannot be opened.
 
 A database is opened to be read only, where it is a file. No message quotes a URL, in which a
 password may stand, nor what a driver says, which may quote it.
@@ -8,15 +9,13 @@ password may stand, nor what a driver says, which may quote it.
 from __future__ import annotations
 
 import os
-import sqlite3
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
-from functools import partial
+from contextlib import ExitStack, contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, quote, urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from privmax.errors import (
     DataError,
@@ -25,122 +24,102 @@ from privmax.errors import (
     PrivmaxError,
     explain_install,
 )
-from privmax.retries import passes_later
 from privmax.sources.conditions import suggest
-from privmax.sources.engines.base import silence
-from privmax.sources.engines.duckdb import prepare
-from privmax.sources.engines.sqlite import find_table
+from privmax.sources.engines import all_engines, file_engines
+from privmax.sources.engines.base import Engine, is_transient, silence
 from privmax.sources.places import (
-    DATABASE,
-    NO_DATABASE,
+    SEVERAL_TABLES,
     database_path,
     find_files,
     is_database,
     refuse_remote,
+    refuse_table,
 )
 
-DRIVERS = {
-    "athena": ("Athena", "pyathena", "pyathena"),
-    "bigquery": ("BigQuery", "google-cloud-bigquery", "google.cloud.bigquery"),
-    "clickhouse": ("ClickHouse", "clickhouse-connect", "clickhouse_connect"),
-    "databricks": ("Databricks", "databricks-sql-connector", "databricks.sql"),
-    "datafusion": ("DataFusion", "datafusion", "datafusion"),
-    "druid": ("Druid", "pydruid", "pydruid"),
-    "duckdb": ("DuckDB", "duckdb", "duckdb"),
-    "exasol": ("Exasol", "pyexasol", "pyexasol"),
-    "impala": ("Impala", "impyla", "impala"),
-    "mariadb": ("MariaDB", "mysqlclient", "MySQLdb"),
-    "mssql": ("SQL Server", "pyodbc", "pyodbc"),
-    "mysql": ("MySQL", "mysqlclient", "MySQLdb"),
-    "oracle": ("Oracle", "oracledb", "oracledb"),
-    "postgres": ("PostgreSQL", "psycopg", "psycopg"),
-    "postgresql": ("PostgreSQL", "psycopg", "psycopg"),
-    "risingwave": ("RisingWave", "psycopg2", "psycopg2"),
-    "snowflake": ("Snowflake", "snowflake-connector-python", "snowflake.connector"),
-    "sqlite": ("SQLite", "ibis-framework", "ibis"),
-    "trino": ("Trino", "trino", "trino"),
-}
-"""What a database is called, the package that talks to it and the module of that package, by the
-scheme of a URL. What Ibis needs beside it comes with its extra of the same name.
-"""
 
-_EXTRAS = {"mariadb": "mysql", "postgresql": "postgres"}
-"""The extra of Ibis, where it is not called like the scheme."""
+def open_database(data: object, table: str | None, stack: ExitStack) -> object:
+    """Return a table of a database, as an Ibis table, until `stack` is closed.
 
-_OPENING: dict[str, dict[str, Any]] = {
-    # behind a pooler another connection would be asked for what was prepared
-    "postgres": {"prepare_threshold": None},
-    "postgresql": {"prepare_threshold": None},
-}
-"""How a server is asked for a connection, by the scheme of its URL."""
-
-
-def open_database(data: object, table: str | None, held: ExitStack) -> object:
-    """A table of a database, as an Ibis table, until `held` is closed; other data as it is."""
+    Other data as it is.
+    """
     is_path = isinstance(data, (str, os.PathLike))
     text = os.fspath(data) if isinstance(data, (str, os.PathLike)) else ""
     if isinstance(text, bytes):
         text = os.fsdecode(text)
     if not is_path or not is_database(text):
-        if table is not None:
-            raise ParameterError("table", table, NO_DATABASE, DATABASE)
+        refuse_table(data, table)
         return data
-    return open_table(text, table, held)
+    return open_table(text, table, stack)
 
 
-def open_table(place: str, table: str | None, held: ExitStack) -> Any:
-    """A table of the database at a URL, or in a file."""
+def open_table(place: str, table: str | None, stack: ExitStack) -> Any:
+    """Return a table of the database at a URL, or in a file."""
     refuse_remote(place)
     if table is None:
         names: Sequence[str] | None = None
         with suppress(EngineError):  # a table is wanted, whether the server is there or not
-            connection = _connect(place, held)
-            held.callback(_disconnect, connection)
-            names = _list(connection)
+            names = _list(_connect(place, stack))
         raise ParameterError(
             "table",
             None,
-            "the data is a database, which may hold several tables",
+            SEVERAL_TABLES,
             "Name one of them. " + ("" if names is None else _there_are(names)),
         )
-    connection = _connect(place, held)
-    held.callback(_disconnect, connection)
-    with _explain_errors("The tables of the database cannot be read"):
-        found = _find(connection, table)
-        if found is not None:
-            return found
+    engine = _connect(place, stack)
+    with _explain_errors(engine, "The tables of the database cannot be read"):
+        opened = _find(engine, table)
+        if opened is not None:
+            return opened
         raise ParameterError(
             "table",
             table,
             "the database has no such table, or this user may not read it",
-            _there_are(_list(connection), table),
+            _there_are([*_list(engine), *_list_elsewhere(engine)], table),
         )
 
 
-def _find(connection: Any, table: str) -> Any:
-    """The table that a name means: one that is called so, with all its dots; else the one behind
-    the last dot, in the schema before it. None: there is neither.
+def _find(engine: Engine, table: str) -> Any:
+    """Find the table that a name means; None where there is none.
+
+    It is one that is called so, with all its dots; else the one behind the last dot, in the schema
+    before it.
     """
-    open_one = partial(find_table, connection) if connection.name == "sqlite" else connection.table
-    if table in _list(connection):
-        return open_one(table)
+    if table in _list(engine):
+        return engine.find_table(table)
     schema, dot, name = table.rpartition(".")
     if not dot:
         with suppress(Exception):  # a view, or what the catalog spells otherwise
-            return open_one(table)
+            return engine.find_table(table)
         return None
     catalog, dot, inner = schema.rpartition(".")
     for database in [schema, *([(catalog, inner)] if dot else [])]:
         with suppress(Exception):
-            return open_one(name, database=database)
+            return engine.find_table(name, database)
     return None
 
 
-def _list(connection: Any) -> list[str]:
-    """The tables of the usual schema; not our own."""
+def _list(engine: Engine) -> list[str]:
+    """Return the tables of the usual schema; not our own."""
     with silence():
-        names: Sequence[str] = connection.list_tables()
+        names: Sequence[str] = engine.backend.list_tables()
     return [name for name in names if not name.startswith(("ibis_", "privmax_"))]
+
+
+def _list_elsewhere(engine: Engine) -> list[str]:
+    """List the tables of other schemas, each with its schema, as far as the database does."""
+    connection = engine.backend
+    tables: list[str] = []
+    with silence(), suppress(Exception):  # not every engine has schemas
+        usual = getattr(connection, "current_database", None)
+        for schema in connection.list_databases()[:MOST_SCHEMAS]:
+            if schema != usual and not schema.startswith(engine.system_schemas):
+                names = connection.list_tables(database=schema)
+                tables += [f"{schema}.{name}" for name in names if not name.startswith("privmax_")]
+    return tables
+
+
+MOST_SCHEMAS = 50
+"""How many schemas are looked through for a table that is not found."""
 
 
 def _there_are(names: Sequence[str], wanted: str = "") -> str:
@@ -149,36 +128,28 @@ def _there_are(names: Sequence[str], wanted: str = "") -> str:
     return suggest(wanted, sorted(names))
 
 
-def _connect(place: str, held: ExitStack) -> Any:
+def _connect(place: str, stack: ExitStack) -> Engine:
+    """Return the engine of a database, connected until `stack` is closed."""
     scheme = _split(place).scheme if "://" in place else ""
-    file = _file_of(place, scheme)
-    if file is not None:
-        scheme = _kind_of(file)
-    if scheme not in DRIVERS:
+    by_scheme = {one: engine for engine in all_engines() for one in engine.schemes}
+    file = _file_of(place, by_scheme.get(scheme))
+    engine = by_scheme.get(scheme) if file is None else _maker_of(file)
+    if engine is None:
         raise DataError(
-            "No database has a URL that begins so. " + suggest(scheme.lower(), sorted(DRIVERS))
+            "No database has a URL that begins so. " + suggest(scheme.lower(), sorted(by_scheme))
         )
-    _check_driver(scheme)
+    _check_driver(engine, engine.schemes.get(scheme, engine.title))
     with _explain_errors(
+        engine,
         "The database cannot be opened",
         "Is the URL right, is the server running, and are user and password known to it?",
     ):
-        import ibis
-
         with warnings.catch_warnings():
             # of MySQL, whose time zone is set before anything is counted
             warnings.simplefilter("ignore")
-            if file is None:
-                url = place.replace("mariadb://", "mysql://", 1)
-                return ibis.connect(url, **_OPENING.get(scheme, {}))
-            if scheme == "duckdb":
-                return prepare(ibis.duckdb.connect(file, read_only=True), held)
-            uri = f"file:{quote(str(file.absolute()))}?mode=ro"
-            with ExitStack() as unless_taken:
-                opened = unless_taken.enter_context(closing(sqlite3.connect(uri, uri=True)))
-                taken = ibis.sqlite.from_connection(opened)
-                unless_taken.pop_all()
-            return taken
+            backend = engine.open_url(place) if file is None else engine.open_file(file, stack)
+        stack.callback(_disconnect, backend)
+        return engine(backend)
 
 
 def _split(place: str) -> SplitResult:
@@ -192,11 +163,14 @@ def _split(place: str) -> SplitResult:
     )
 
 
-def _file_of(place: str, scheme: str) -> Path | None:
-    """The file of a database that is one; None: a server has it."""
-    if not scheme:
+def _file_of(place: str, engine: type[Engine] | None) -> Path | None:
+    """Return the file of a database that is one; None where a server has it.
+
+    `engine` is that of the scheme of the URL.
+    """
+    if "://" not in place:
         return find_files(place).paths[0]
-    if scheme not in ("duckdb", "sqlite"):
+    if engine is None or not engine.endings:
         return None
     parts = _split(place)
     path = database_path(parts.netloc + parts.path)
@@ -205,32 +179,32 @@ def _file_of(place: str, scheme: str) -> Path | None:
     return Path(path)
 
 
-def _kind_of(file: Path) -> str:
-    """What made a file of a database, by the mark at its beginning."""
+def _maker_of(file: Path) -> type[Engine]:
+    """Return the engine that wrote a file of a database, by the mark at its beginning."""
     try:
         with file.open("rb") as opened:
             start = opened.read(16)
     except OSError as error:
         raise DataError(f"The database cannot be read ({error.strerror}).") from None
-    if start.startswith(b"SQLite format 3\x00") or not start:
-        return "sqlite"
-    if start[8:12] == b"DUCK":
-        return "duckdb"
-    raise DataError("The file is neither a SQLite nor a DuckDB database, whatever its name says.")
+    engines = file_engines()
+    for engine in engines:
+        if engine.has_written(start):
+            return engine
+    titles = " nor a ".join(engine.title for engine in engines)
+    raise DataError(f"The file is neither a {titles} database, whatever its name says.")
 
 
-def _check_driver(scheme: str) -> None:
+def _check_driver(engine: type[Engine], title: str) -> None:
     """Refuse a database whose driver is not installed, and name that."""
-    name, package, module = DRIVERS[scheme]
     if not _is_installed("ibis"):
         raise DataError(
-            f"{name} needs the package ibis-framework, which is not installed. "
+            f"{title} needs the package ibis-framework, which is not installed. "
             + explain_install("sql")
         )
-    if not _is_installed(module):
+    if not _is_installed(engine.module):
         raise DataError(
-            f"{name} needs the package {package}, which is not installed. Run pip install "
-            f'"ibis-framework[{_EXTRAS.get(scheme, scheme)}]", which brings it along.'
+            f"{title} needs the package {engine.package}, which is not installed. Run pip install "
+            f'"ibis-framework[{engine.extra}]", which brings it along.'
         )
 
 
@@ -242,8 +216,8 @@ def _is_installed(module: str) -> bool:
 
 
 @contextmanager
-def _explain_errors(what: str, remedy: str = "") -> Iterator[None]:
-    """Errors of a driver in words of ours."""
+def _explain_errors(engine: Engine | type[Engine], what: str, remedy: str = "") -> Iterator[None]:
+    """Errors of the driver of an engine in words of ours."""
     refused: PrivmaxError | None = None
     try:
         with silence():
@@ -256,8 +230,9 @@ def _explain_errors(what: str, remedy: str = "") -> Iterator[None]:
             f"{what}: the package {missing} is not installed. Run pip install with its name."
         )
     except Exception as error:
-        retry = passes_later(error)
-        refused = EngineError(f"{what} ({type(error).__name__}). {remedy}".rstrip(), retry=retry)
+        retry = is_transient(error)
+        reason = engine.explain_login(error) or remedy
+        refused = EngineError(f"{what} ({type(error).__name__}). {reason}".rstrip(), retry=retry)
     if refused is not None:
         raise refused
 

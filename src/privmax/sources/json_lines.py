@@ -13,37 +13,96 @@ give the number of the line and quote nothing of it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from typing import IO, Any, NoReturn
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NoReturn
 
-from privmax.errors import DataError
-
-
-def read_objects(file: IO[str], names: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
-    """The values of each line in the columns of these names, with the number of the line."""
-    for number, found in _objects(file):
-        yield number, [_text(number, found.get(name)) for name in names]
+from privmax.errors import DataError, nearest
+from privmax.sources.dialect import Dialect
+from privmax.sources.text import undecodable
 
 
-def _objects(file: IO[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The object of each line that is not blank, with the number of the line."""
-    for number, line in enumerate(file, 1):
+def read_objects(
+    file: Iterable[str], names: Sequence[str], lists: Sequence[str] = ()
+) -> Iterator[tuple[int, list[Any]]]:
+    """Yield the values of each line in the columns of these names, with the number of the line.
+
+    lists    names of columns that hold arrays: their value is the list of the texts in it
+    """
+    readers = [(name, _texts if name in lists else _text) for name in names]
+    for number, values in _objects(file):
+        yield number, [read(number, values.get(name)) for name, read in readers]
+
+
+class Keys:
+    """The keys that lines have, for a check: a name that none of them has was misspelled.
+
+    Whether there is such a line depends on the rows, so a release never asks.
+    """
+
+    def __init__(self, names: Sequence[str], dialect: Dialect) -> None:
+        self._missing, self._dialect = set(names), dialect
+        self._seen: dict[str, None] = {}
+
+    def look(self, file: Iterable[str]) -> None:
+        """Look at the lines of a file, until there is one for each name."""
+        if not self._missing:
+            return
+        for _, values in _objects(file):
+            self._missing.difference_update(values)
+            if self._dialect.header_is_public and len(self._seen) < _MOST_KEYS:
+                self._seen.update(dict.fromkeys(values))
+            if not self._missing:
+                return
+
+    def refuse(self) -> None:
+        """Refuse a name that no line has."""
+        for name in sorted(self._missing):
+            remedy = "Check how it is spelled."
+            if (near := nearest(name, self._seen)) is not None:
+                remedy = f"Did you mean {near!r}?"
+            elif not self._dialect.header_is_public:
+                remedy += (
+                    " Keys are part of the rows and are not listed; if they are public, set "
+                    "header_is_public (--header-is-public)."
+                )
+            raise DataError(f"No line of the file has the key {name!r}. {remedy}")
+
+
+_MOST_KEYS = 10_000
+"""Different keys that a check remembers, to name the nearest."""
+
+
+def _objects(file: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the object of each line that is not blank, with the number of the line."""
+    for number, line in _lines(file):
         if line.isspace():
             continue
         wrong = ""
-        found: Any = None
+        value: Any = None
         try:
-            found = _DECODER.decode(line)
+            value = _DECODER.decode(line)
         except _RepetitionError:
             wrong = "has a key twice. Give each key once: which value counts would be a guess."
         except (ValueError, RecursionError):
             wrong = "is not valid JSON. Write one object on each line, in UTF-8."
-        if not wrong and not isinstance(found, dict):
+        if not wrong and not isinstance(value, dict):
             wrong = "is no JSON object. Write one object on each line"
             wrong += "; of one long list, jq -c '.[]' makes lines." if number == 1 else "."
         if wrong:
             raise DataError(f"Line {number} {wrong}")  # out here, where nothing quotes the line
-        yield number, found
+        yield number, value
+
+
+def _lines(file: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a file, with their numbers."""
+    number, wrong = 0, ""
+    try:
+        for number, line in enumerate(file, 1):
+            yield number, line
+    except UnicodeDecodeError as error:
+        wrong = undecodable(error, number)
+    if wrong:
+        raise DataError(wrong)
 
 
 class _RepetitionError(Exception):
@@ -51,10 +110,10 @@ class _RepetitionError(Exception):
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    values = dict(pairs)
+    if len(values) < len(pairs):
         raise _RepetitionError
-    return found
+    return values
 
 
 def _constant(name: str) -> NoReturn:
@@ -64,6 +123,18 @@ def _constant(name: str) -> NoReturn:
 _DECODER = json.JSONDecoder(
     object_pairs_hook=_pairs, parse_int=str, parse_float=str, parse_constant=_constant
 )
+
+
+def _texts(number: int, value: Any) -> list[str]:
+    """Return the values of an array as text; null is an empty one."""
+    if value is None:
+        return []
+    if isinstance(value, list):
+        return [_text(number, one) for one in value]
+    raise DataError(
+        f"Line {number} holds no list in the column of items. Write a list, or, if a line is one "
+        "item of a basket, give basket."
+    )
 
 
 def _text(number: int, value: Any) -> str:

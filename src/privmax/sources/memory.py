@@ -1,11 +1,12 @@
-"""Scores held in memory, with the public facts about them: their universe, and what one person can
-change.
+"""Scores held in memory, with the public facts about them.
+
+These are their universe, and what one person can change.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -19,8 +20,9 @@ from privmax.numbers import Number, exact, is_float
 from privmax.profile import LARGEST_UNIVERSE, Profile
 from privmax.sources.base import PlainSource
 from privmax.sources.columns import BigIntegerColumn, Column, FloatColumn, IntegerColumn
-from privmax.sources.containers import Labels, read
+from privmax.sources.containers import column_of, table_of
 from privmax.sources.scale import Scale
+from privmax.sources.table import Candidates, Labels
 from privmax.universe import OPEN, Universe
 
 NOT_WHOLE = (
@@ -39,7 +41,8 @@ class MemorySource(PlainSource):
     universe      "open" (the default everywhere), the collection of all labels, or their number if
                   all are listed; without labels (a list, an array) the number alone is enough, as
                   positions are labels
-    sensitivity   by how much one individual can move a score (default 1)
+    sensitivity   by how much one individual can move a score (default 1); on a grid a score may be
+                  off by a 256th of it
     resolution    step of the public grid on which scores are rounded down. Without it scores are
                   whole numbers if `sensitivity` is one, and stand on a grid of sensitivity / 64 if
                   it is not
@@ -57,9 +60,9 @@ class MemorySource(PlainSource):
     ) -> None:
         self.scale = Scale.of(sensitivity, resolution)
         self.step = self.scale.step
-        labels, scores = read(data, item, score)
+        labels, scores = _read(data, item, score)
         self._labels, scores, self.universe = _within(Universe.of(universe), labels, scores)
-        self._column = column_of(scores, self.scale)
+        self._column = scale_scores(scores, self.scale)
         if self.universe is not None and self._labels is not None and not self._column.listed():
             raise DataError(
                 "There are no scores, so no candidate of this closed universe has a label. Declare "
@@ -71,31 +74,34 @@ class MemorySource(PlainSource):
         return "MemorySource(<private>)"
 
     def names(self, outcomes: Sequence[Outcome]) -> list[Any]:
-        """The label each outcome stands for; None for no answer. All are found in one pass."""
+        """Return the label each outcome stands for.
+
+        None for no answer. All are found in one pass.
+        """
         by_position = self._labels is None and self.universe is not None
-        found = zip(outcomes, self._positions(outcomes), strict=True)
+        pairs = zip(outcomes, self._positions(outcomes), strict=True)
         return [
             self._label(position)
             if position is not None
             else self._position_beyond(outcome)
             if by_position and outcome.score is not None
             else None
-            for outcome, position in found
+            for outcome, position in pairs
         ]
 
     def counts(self, outcomes: Sequence[Outcome]) -> list[int]:
-        """The score of each that is drawn, in steps; whoever is not listed has 0."""
+        """Return the score of each that is drawn, in steps; whoever is not listed has 0."""
         below = [outcome for outcome in outcomes if outcome.below]
-        found = iter(self._positions(below))
+        positions = iter(self._positions(below))
         return [
-            (0 if (at := next(found)) is None else self._column.score(at))
+            (0 if (at := next(positions)) is None else self._column.score(at))
             if outcome.below
             else outcome.score or 0
             for outcome in outcomes
         ]
 
     def _positions(self, outcomes: Sequence[Outcome]) -> list[int | None]:
-        """Where each stands; None for no answer, and for whoever is not listed."""
+        """Return where each outcome is; None for no answer, and for unlisted candidates."""
         positions: list[int | None] = [None] * len(outcomes)
         groups: dict[int | None, list[int]] = {}
         for place, one in enumerate(outcomes):
@@ -103,16 +109,16 @@ class MemorySource(PlainSource):
                 groups.setdefault(one.score if one.below else None, []).append(place)
         for below, places in groups.items():
             if below is not None:
-                found = self._column.find_below(below, [outcomes[one].index for one in places])
+                ours = self._column.find_below(below, [outcomes[one].index for one in places])
             else:
                 wanted = [(outcomes[one].score or 0, outcomes[one].index) for one in places]
-                found = self._column.find(wanted)
-            for place, position in zip(places, found, strict=True):
+                ours = self._column.find(wanted)
+            for place, position in zip(places, ours, strict=True):
                 positions[place] = position
         return positions
 
     def scores(self) -> list[tuple[Any, int]]:
-        """Every label with its score on the grid, for laws on public data."""
+        """Return every label with its score on the grid, for laws on public data."""
         return [
             (self._label(position), score) for position, score in enumerate(self._column.scores())
         ]
@@ -121,8 +127,9 @@ class MemorySource(PlainSource):
         return position if self._labels is None else self._labels[position]
 
     def _position_beyond(self, outcome: Outcome) -> int:
-        """The position of a candidate beyond the listed ones: whoever is drawn must be named,
-        listed or not.
+        """Return the position of a candidate beyond the listed ones.
+
+        Every outcome must be named, listed or not.
         """
         score = outcome.score or 0
         listed = self._column.listed()
@@ -131,8 +138,31 @@ class MemorySource(PlainSource):
         return listed + outcome.index - (listed - above if outcome.below else here)
 
 
+def _read(data: object, item: str | None, score: str | None) -> Candidates:
+    """Return the labels and the scores of `data`."""
+    table = None if isinstance(data, Mapping) else table_of(data)
+    if table is not None:
+        items, scores = table.column("item", item, "table"), table.column("score", score, "table")
+        return items.read_labels(), scores.read_scores()
+    for name, value in (("item", item), ("score", score)):
+        if value is not None:
+            raise ParameterError(
+                name, value, "it names a column, but this data is not a table", "Leave it out."
+            )
+    if isinstance(data, Mapping):
+        return column_of(list(data)).read_labels(), list(data.values())
+    if isinstance(data, Profile):
+        raise ParameterError(
+            "data",
+            data,
+            "a profile has no labels to release",
+            "Call mechanism.draw(profile, coins), or law().",
+        )
+    return column_of(data).read_candidates()
+
+
 def _within(universe: Universe, labels: Labels, scores: Any) -> tuple[Labels, Any, int | None]:
-    """Labels and scores with the declared universe applied, and its size (None: open)."""
+    """Return labels and scores with the declared universe applied, and its size (None: open)."""
     size = universe.size
     if universe.labels is None:
         # A larger one is refused as such.
@@ -154,8 +184,8 @@ def _within(universe: Universe, labels: Labels, scores: Any) -> tuple[Labels, An
     return everyone, [listed.get(label, 0) for label in everyone], size
 
 
-def column_of(scores: Any, scale: Scale) -> Column:
-    """The scores on a scale: only what they are worth makes a difference, not their type."""
+def scale_scores(scores: Any, scale: Scale) -> Column:
+    """Return the scores on a scale: only what they are worth makes a difference, not their type."""
     values = _numbers(scores)
     if not isinstance(values, np.ndarray):
         return _integers(_whole(values) if scale.whole else _on_grid(values, scale.step))
@@ -171,7 +201,7 @@ def column_of(scores: Any, scale: Scale) -> Column:
 
 
 def _numbers(scores: Any) -> Any:
-    """An integer or float array, or a list of Python's own exact numbers and floats."""
+    """Return an integer or float array, or a list of Python's own exact numbers and floats."""
     if isinstance(scores, np.ndarray) and scores.dtype != object:
         _usable(scores.dtype.type)
         return scores
@@ -196,7 +226,7 @@ def _integers(values: list[int]) -> Column:
 
 
 def _whole(values: list[Any]) -> list[int]:
-    """Values as integers, if they are whole numbers."""
+    """Return values as integers, if they are whole numbers."""
     numbers = []
     for value in values:
         if isinstance(value, int | np.integer):
@@ -212,8 +242,9 @@ def _whole(values: list[Any]) -> list[int]:
 
 
 def _all_whole(values: NDArray[Any]) -> None:
-    """Refuse floats that are no whole numbers, or so large that the floats between them leave some
-    out.
+    """Refuse floats that are not whole numbers, or are too large.
+
+    Between large floats, some whole numbers are left out.
     """
     last = _last_whole(values.dtype)
     for start in range(0, len(values), _CHUNK):
@@ -234,7 +265,7 @@ def _on_grid(values: list[Any], step: Fraction) -> list[int]:
 
 
 def _integers_on_grid(values: NDArray[Any], step: Fraction) -> Column:
-    """⌊value / step⌋ of integers, in 64 bits where all that is computed fits into them."""
+    """Return ⌊value / step⌋ of integers, in 64 bits where all that is computed fits."""
     over, under = step.numerator, step.denominator
     largest = max(abs(int(values.min())), abs(int(values.max())))
     if largest * under < 1 << 62 and over < 1 << 62:
@@ -243,7 +274,7 @@ def _integers_on_grid(values: NDArray[Any], step: Fraction) -> Column:
 
 
 def _exact(value: Any) -> Fraction:
-    """A score as the rational it is; a float as the decimal that it prints as."""
+    """Return a score as the rational it is; a float as the decimal that it prints as."""
     try:
         return exact("score", value)
     except ParameterError:  # which quotes it
@@ -255,8 +286,9 @@ def _exact(value: Any) -> Fraction:
 
 
 def _usable(kind: type) -> None:
-    """Refuse a type of score that is not a number of Python's, or a NumPy integer or float of at
-    most 64 bits.
+    """Refuse a type of score that is not a number of Python's or NumPy's.
+
+    Of NumPy's, integers and floats of at most 64 bits are allowed.
     """
     if issubclass(kind, np.floating) and np.dtype(kind).itemsize > 8:
         raise DataError("Scores are of an extended float type. Use float64 or integers.")

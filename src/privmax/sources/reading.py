@@ -7,46 +7,46 @@ from __future__ import annotations
 
 import io
 import os
-import secrets
 import sys
-from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from privmax.errors import (
     ConditionError,
     DataError,
+    EngineError,
     ParameterError,
     column_error,
-    explain_install,
     refuse_given,
 )
-from privmax.labels import UNKNOWN, identify, is_unknown, read_label
 from privmax.numbers import Number
 from privmax.sources.conditions import Condition
-from privmax.sources.containers import is_strange
-from privmax.sources.engines import engine_of
-from privmax.sources.engines.base import BATCH, ask, quietly
-from privmax.sources.engines.duckdb import OURS, prepare
+from privmax.sources.containers import table_of
+from privmax.sources.containers.pandas import is_frame
+from privmax.sources.containers.pandas import keep_rows as keep_pandas_rows
+from privmax.sources.dialect import Dialect, dialect_of
+from privmax.sources.engines import embedded_engine, engine_of, owner_of
+from privmax.sources.engines.base import BATCH, ask, choose_columns, import_ibis
 from privmax.sources.files import (
-    EXPORT,
-    FIRST_LINE,
-    SPREADSHEETS,
     ScoreFile,
     check_complete,
     check_layout,
+    check_rows,
     header,
     is_json,
     is_stream,
     open_records,
-    repetition,
 )
+from privmax.sources.grouped import GroupedSource, Grouping
 from privmax.sources.memory import MemorySource
-from privmax.sources.places import TEXT, Files, differs, find_files
+from privmax.sources.pairs import Pairs
+from privmax.sources.places import TEXT, UNKNOWN_KIND, Files, differs, find_files, refuse_kind
 from privmax.sources.scale import Scale
+from privmax.sources.separated import FIRST_LINE, no_column, repetition
 from privmax.sources.tables import Columns, TableSource
 from privmax.universe import Universe
 
@@ -60,23 +60,24 @@ def source(
     resolution: Number | None,
 ) -> MemorySource | TableSource:
     """The source that fits `data`. Close it after use."""
-    items, score, counted = columns.items(), columns.score, columns.counts()
     scale: dict[str, Any] = {"sensitivity": sensitivity, "resolution": resolution}
+    if isinstance(data, Mapping) and all(one is None for one in vars(columns).values()):
+        return MemorySource(data, universe=universe, **scale)  # labels and scores, and no table
+    items, score, counted = columns.items(), columns.score, columns.counts()
     where = None if columns.where is None else Condition.of(columns.where)
     if isinstance(data, (str, os.PathLike)):
         data = find_files(data)
+    if where is not None and is_frame(data):
+        data, where = choose_rows(data, where), None
     ready = data if isinstance(data, ScoreFile) else None
     if ready is None and score is not None and not counted:
         ready = _ready(data, items, score)
     if ready is not None:
         scores = replace(ready, where=where).read(Scale.of(sensitivity, resolution))
         return MemorySource(scores, universe=universe, **scale)
-    looked = where.columns() if where is not None else ()
-    wanted = [*items, *filter(None, (columns.user, columns.weight, score)), *looked]
     needs_table = counted or where is not None or not isinstance(columns.item, str | None)
-    numbered: dict[str, list[Any]] = {}
     with ExitStack() as held:
-        table = as_table(data, wanted, [score, columns.weight], needs_table, held, numbered)
+        table, numbered = _open_rows(data, columns, where, needs_table, held)
         if table is None:
             if where is not None:
                 raise _no_where(where)
@@ -84,18 +85,6 @@ def source(
                 _refuse_columns(columns)
             item = items[0] if items else None
             return MemorySource(data, universe=universe, item=item, score=score, **scale)
-        is_text = isinstance(data, io.IOBase) or (isinstance(data, Files) and data.kind in TEXT)
-        if is_text or isinstance(data, Files):
-            _in_file(
-                table.columns,
-                shown=not is_text,
-                item=items or [None],
-                user=[columns.user],
-                score=[score],
-                weight=[columns.weight],
-            )
-        if where is not None:
-            table = keep_rows(table, where, data)
         if resolution is not None:
             raise ParameterError(
                 "resolution",
@@ -103,15 +92,93 @@ def source(
                 "counts, and scores in an engine, are whole numbers",
                 "Leave it out.",
             )
-        return TableSource(
-            table,
-            columns,
-            universe=universe,
-            sensitivity=sensitivity,
-            numbered=numbered,
-            inferred=_is_pandas(data),
-            held=held,
+        try:
+            return TableSource(
+                table,
+                columns,
+                universe=universe,
+                sensitivity=sensitivity,
+                numbered=numbered,
+                held=held,
+            )
+        except EngineError as error:
+            failed = error
+        if isinstance(data, Files) and data.is_csv:
+            check_rows(data)  # names the line, as everywhere, if the file is what is wrong
+        raise failed
+
+
+def pairs(data: object, columns: Columns, salt: str) -> Pairs:
+    """The pairs of individuals and items that `data` has. Close it after use."""
+    with ExitStack() as stack:
+        what = "keys need a table with a column of items and one of people"
+        table, numbered = require_rows(data, columns, what, stack, label_users=True)
+        return Pairs(table, columns, salt=salt, numbered=numbered, stack=stack)
+
+
+def grouped(data: object, columns: Columns, grouping: Grouping) -> GroupedSource:
+    """The items of every group of `data`. Close it after use."""
+    with ExitStack() as stack:
+        what = "groups need a table with a column of items and one of groups"
+        table, numbered = require_rows(data, columns, what, stack, by=grouping.by)
+        return GroupedSource(table, columns, grouping, numbered=numbered, stack=stack)
+
+
+def require_rows(
+    data: object, columns: Columns, what: str, stack: ExitStack, **options: Any
+) -> tuple[Any, dict[str, list[Any]]]:
+    """What `_open_rows` gives, of data that must be a table; `what` says why."""
+    where = None if columns.where is None else Condition.of(columns.where)
+    if isinstance(data, (str, os.PathLike)):
+        data = find_files(data)
+    if where is not None and is_frame(data):
+        data, where = choose_rows(data, where), None
+    table, numbered = _open_rows(data, columns, where, True, stack, **options)
+    if table is None:
+        kind = f"<{type(data).__name__}>"
+        raise ParameterError("data", kind, what, "Give a file, a frame or a table.")
+    return table, numbered
+
+
+def _open_rows(
+    data: object,
+    columns: Columns,
+    where: Condition | None,
+    counted: bool,
+    stack: ExitStack,
+    *,
+    label_users: bool = False,
+    by: str | None = None,
+    baskets: Sequence[str] = (),
+) -> tuple[Any, dict[str, list[Any]]]:
+    """The rows of `data` that count, as an Ibis table with the columns that are named; None where
+    it is to be read in memory. And the labels of columns that hold numbers in their place: those of
+    users only where they are asked for, as what is hashed must follow from the user alone.
+    """
+    items, numbered = columns.items(), dict[str, list[Any]]()
+    looked = where.columns() if where is not None else ()
+    others = filter(None, (columns.user, columns.weight, columns.score, by))
+    wanted = [*items, *baskets, *others, *looked]
+    if not items and isinstance(data, Files) and not data.is_text:
+        wanted = []  # all: the error about a missing item lists them
+    user = None if columns.user in items or label_users else columns.user
+    numbers = [columns.score, columns.weight]
+    table = as_table(data, wanted, numbers, counted, stack, numbered, user)
+    if table is None:
+        return None, numbered
+    is_text = isinstance(data, io.IOBase) or (isinstance(data, Files) and data.kind in TEXT)
+    if is_text or isinstance(data, Files):
+        _in_file(
+            table.columns,
+            shown=not is_text or dialect_of(data).header_is_public,
+            item=items or [None],
+            basket=baskets,
+            user=[columns.user],
+            score=[columns.score],
+            weight=[columns.weight],
+            by=[by],
         )
+    return table if where is None else keep_rows(table, where, data), numbered
 
 
 def _refuse_columns(columns: Columns) -> None:
@@ -128,19 +195,23 @@ def keep_rows(table: Any, where: Condition | None, data: object) -> Any:
     """The rows of the table made of `data` for which a condition is true; None: all."""
     if where is None:
         return table
-    if _is_pandas(data):
-        raise _no_where(where)
     is_text = is_text_file(data)
-    shown = not is_text
+    shown = not is_text or dialect_of(data).header_is_public
     return where.filter(table, engine_of(table), is_text=is_text, shown=shown)
+
+
+def choose_rows(frame: Any, where: Condition) -> Any:
+    """The rows of a pandas frame for which a condition is true."""
+    choose_columns(list(frame.columns), where.columns())
+    return keep_pandas_rows(frame, where)
 
 
 def _no_where(where: Condition) -> ConditionError:
     return ConditionError(
         "where",
         where.given,
-        "it is for files, tables of an engine, and polars and Arrow frames",
-        "Choose the rows in Python before, for example frame[frame.age >= 18].",
+        "it is for files, tables of an engine, and frames",
+        "Choose the candidates in Python before.",
     )
 
 
@@ -164,12 +235,13 @@ def as_table(
     counted: bool,
     held: ExitStack,
     numbered: dict[str, list[Any]] | None = None,
+    user: str | None = None,
 ) -> Any:
     """`data` as an Ibis table, or None where it is to be read in memory.
 
     Of what must be copied to become one, only the `wanted` columns are. `numbers` are those that
-    hold whole numbers. Columns of Python objects become numbers, and `numbered` is told what they
-    stand for.
+    hold whole numbers. Columns of pandas become numbers, and `numbered` is told what they stand
+    for; not those of `user`, as nothing names users.
     """
     loaded = sys.modules
     if isinstance(data, (str, os.PathLike)):
@@ -180,15 +252,11 @@ def as_table(
         return _copy(cast(Any, data), wanted, numbers, held)
     if "ibis" in loaded and isinstance(data, loaded["ibis"].Table):
         return ask("opening the table", engine_of(data).declare, data)
-    if "duckdb" in loaded and isinstance(data, loaded["duckdb"].DuckDBPyRelation):
-        return _relation(data, wanted, held)
-    kind = type(data)
-    if kind.__module__.startswith("pyspark.sql") and kind.__name__ == "DataFrame":
-        return _spark(data, held)
-    if "polars" in loaded and isinstance(data, loaded["polars"].LazyFrame):
-        return _lazy(data, wanted, held)
+    owner = owner_of(data)
+    if owner is not None:
+        return owner.open_object(data, wanted, held)
     return (
-        _frame(data, wanted, numbers, held, {} if numbered is None else numbered)
+        _frame(data, wanted, numbers, held, {} if numbered is None else numbered, user)
         if counted
         else None
     )
@@ -198,30 +266,19 @@ def _file(
     files: Files, wanted: Sequence[str], numbers: Sequence[str | None], held: ExitStack
 ) -> Any:
     """CSV, JSON Lines or Parquet files, or a folder of Parquet files, read by DuckDB."""
-    paths = [_literal(path) for path in files.paths]
-    if files.kind == "folder":
-        if next(files.paths[0].rglob("*.parquet"), None) is None:
-            raise DataError(
-                "The folder holds no file that ends in .parquet, nor does one below it. Name a "
-                "file."
-            )
-        paths = [f"{paths[0]}/**/*.parquet"]
+    if files.kind == "folder" and next(files.paths[0].rglob("*.parquet"), None) is None:
+        raise DataError(
+            "The folder holds no file that ends in .parquet, nor does one below it. Name a file."
+        )
     if files.kind in ("folder", "parquet"):
-        place = paths[0] if len(paths) == 1 else paths
-        # values that stand in the names of folders are text, whatever other folders are called
-        read_parquet = _duckdb(held).read_parquet
-        table = ask("opening the file", read_parquet, place, hive_types_autocast=False)
-        if files.kind == "folder" or len(paths) > 1:
-            _check_parquet(table, place)
-        return table
-    if files.is_json:
+        return embedded_engine().open_parquet(files.paths, wanted, held)
+    if files.is_json or (files.is_csv and not _is_plain(files.dialect)):
         return _copy(files, wanted, numbers, held)
     if not all(path.is_file() for path in files.paths):
         raise DataError("A pipe can be read once only. Give a file, or - for standard input.")
     if files.is_csv:
         return _text(files, wanted, numbers, held)
-    if files.paths[0].name.lower().endswith(SPREADSHEETS):
-        raise DataError(EXPORT)
+    refuse_kind(files.paths[0].name)
     if files.kind == "database":
         raise ParameterError(
             "table",
@@ -229,10 +286,12 @@ def _file(
             "the file is a database, which may hold several tables",
             "Name one of them.",
         )
-    raise DataError(
-        "The file is neither .csv, .tsv, .jsonl, .ndjson (.gz, .zst) nor .parquet. Rename it, or "
-        "read it with Ibis and pass the table."
-    )
+    raise DataError(UNKNOWN_KIND)
+
+
+def _is_plain(dialect: Dialect) -> bool:
+    """Whether DuckDB reads files of this dialect as they are."""
+    return dialect.encoding is None and (dialect.delimiter or ",").isascii()
 
 
 def _in_file(
@@ -249,33 +308,7 @@ def _in_file(
                 remedy = f"Name a column. {FIRST_LINE}"
                 raise ParameterError.required(option, "the file needs it", remedy)
             if name is not None and name not in columns:
-                raise ParameterError(option, name, "the file has no such column", FIRST_LINE)
-
-
-def _check_parquet(table: Any, place: str | Sequence[str]) -> None:
-    """Refuse files of a pattern or a folder whose columns are not those of the first: DuckDB would
-    convert them, and fail, or not, by what they hold.
-    """
-    con = table.get_backend().con
-
-    def list_files() -> list[Path]:
-        found = con.execute("SELECT file FROM glob(?)", [place]).fetchall()
-        return sorted(Path(name) for (name,) in found)
-
-    def columns(path: Path) -> list[tuple[str, str]]:
-        described = "DESCRIBE SELECT * FROM read_parquet(?, hive_types_autocast=false)"
-        found = con.execute(described, [_literal(path)]).fetchall()
-        return [(name, kind) for name, kind, *_ in found]
-
-    first, *others = ask("opening the file", list_files)
-    expected = ask("opening the file", columns, first)
-    for path in others:
-        found = ask("opening the file", columns, path)
-        if [name for name, _ in found] != [name for name, _ in expected]:
-            raise differs(path, first, "does not have the same columns, in the same order, as")
-        for (name, kind), (_, other) in zip(found, expected, strict=True):
-            if kind != other:
-                raise differs(path, first, f"has another type ({kind}) of the column {name!r} than")
+                raise no_column(option, name, columns, shown=False)
 
 
 def _text(
@@ -290,42 +323,43 @@ def _text(
     """
     for path in files.paths:
         check_complete(path)
-    names, separator = header(files.paths[0])
+    names, separator = header(files.paths[0], files.dialect)
     for path in files.paths[1:]:
-        others, mark = header(path)
+        others, mark = header(path, files.dialect)
         check_layout(path, others, files.paths[0], names)
         if mark != separator:
             raise differs(path, files.paths[0], "has another separator than")
     for name in wanted:
         if names.count(name) > 1:
             raise repetition(name)
-    connection = _duckdb(held)
-    columns = {f"column_{place}": "VARCHAR" for place in range(len(names))}
-    options = {"header": True, "delim": separator, "quote": '"', "escape": '"', "strict_mode": True,
-               "hive_partitioning": False}  # fmt: skip
-    read = connection.read_csv
-    paths = [_literal(path) for path in files.paths]
-    place = paths[0] if len(paths) == 1 else paths
-    rows = ask("opening the file", read, place, columns=columns, **options)
-    once = {
-        name: column
-        for name, column in zip(names, columns, strict=True)
-        if name and names.count(name) == 1
-    }
+    times = Counter(names)
+    once = {name: place for place, name in enumerate(names) if name and times[name] == 1}
     if not once:
         raise DataError(
             "No column has a name of its own: on the first line of the file all are empty or "
             "stand there twice. head -n 1 FILE shows it."
         )
+    is_told = files.dialect.header_is_public and len(once) <= _MOST_TOLD
+    if wanted and not (is_told and set(wanted) - once.keys()):
+        # of those that are missing the caller speaks, and names the others where they are public
+        first = next(iter(once.items()))
+        once = {name: once[name] for name in dict.fromkeys(wanted) if name in once} or dict([first])
+    rows = embedded_engine().open_separated(
+        files.paths, separator, len(names), list(once.values()), held
+    )
     named = rows.select(
-        **{name: rows[column].nullif("") for name, column in once.items()}
+        **{name: rows[f"column_{place}"].nullif("") for name, place in once.items()}
     )  # quoted or not
     return _with_numbers(named, numbers)
 
 
+_MOST_TOLD = 1000
+"""Public names of columns that are kept to be told, where one is missing."""
+
+
 def _with_numbers(rows: Any, numbers: Sequence[str | None]) -> Any:
     """Rows of text with whole numbers in some of the columns; null where there is none."""
-    ibis = _ibis()
+    ibis = import_ibis()
     whole = {name: rows[name].strip() for name in rows.columns if name in numbers}
     return rows.mutate(
         **{
@@ -348,65 +382,23 @@ def _copy(
     """
     if is_json(place) and not wanted:
         raise ParameterError.required("item", "the file needs it", "Name a key of its objects.")
-    connection, ibis = _duckdb(held), _ibis()
     with open_records(place, wanted or None) as (names, found):
         records = found
         for name in wanted:
             if names.count(name) > 1:
                 raise repetition(name)
-        chosen = [name for name in names if name and names.count(name) == 1]
+        times = Counter(names)
+        chosen = [name for name in names if name and times[name] == 1]
         if wanted and set(wanted) <= set(names):
             chosen = [name for name in chosen if name in wanted]
         elif wanted:
             records = iter(())  # whoever refuses what is missing names what there is
-        kinds = {f"column_{place}": "string" for place in range(len(chosen))}
-        schema = ibis.schema(kinds)
-        rows = ask("keeping the rows", connection.create_table, "privmax_rows", schema=schema)
         places = [names.index(name) for name in chosen]
-        while batch := [
-            [row[place] or None for place in places] for _, row in islice(records, BATCH)
-        ]:
-            ask("keeping the rows", _append, connection.con, batch)
-    named = rows.select(**{name: rows[kind] for name, kind in zip(chosen, kinds, strict=True)})
+        texts = ([row[place] or None for place in places] for _, row in records)
+        batches = iter(lambda: list(islice(texts, BATCH)), [])
+        rows = embedded_engine().keep_batches(len(chosen), batches, held)
+    named = rows.select(**{name: rows[f"column_{at}"] for at, name in enumerate(chosen)})
     return _with_numbers(named, numbers)
-
-
-def _append(connection: Any, batch: Sequence[Sequence[str | None]]) -> None:
-    import pyarrow
-
-    columns = [pyarrow.array(column, pyarrow.string()) for column in zip(*batch, strict=True)]
-    names = [f"column_{place}" for place in range(len(columns))]
-    connection.register("privmax_batch", pyarrow.table(columns, names=names))
-    connection.execute("INSERT INTO privmax_rows SELECT * FROM privmax_batch")
-    connection.unregister("privmax_batch")
-
-
-def _literal(path: Path) -> str:
-    """The path as DuckDB takes it, which sees a pattern in some characters."""
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in str(path))
-
-
-_CHANGED_BY_ARROW = ("TIME WITH TIME ZONE", "HUGEINT", "UHUGEINT", "BIGNUM", "VARINT", "BIT")
-"""Types of DuckDB that Arrow has no type for: their values go there as text."""
-
-
-def _relation(relation: Any, wanted: Sequence[str], held: ExitStack) -> Any:
-    """A DuckDB relation, whose connection cannot be asked for: streamed, batch by batch, through a
-    new one.
-
-    A stream can be read once, and once is enough: the engine counts, and keeps the counts.
-    """
-    connection = _duckdb(held)
-    kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
-    columns = []
-    for name in _present(relation.columns, wanted):
-        quoted = f'"{name.replace(chr(34), chr(34) * 2)}"'
-        changed = kinds[name] in _CHANGED_BY_ARROW
-        columns.append(f"CAST({quoted} AS VARCHAR) AS {quoted}" if changed else quoted)
-    needed = ask("opening the relation", lambda: relation.project(", ".join(columns)))
-    # DuckDB before 1.5 knows the older name only.
-    read = getattr(needed, "to_arrow_reader", None) or needed.fetch_arrow_reader
-    return _register(connection, ask("opening the relation", read))
 
 
 def _frame(
@@ -415,147 +407,13 @@ def _frame(
     numbers: Sequence[str | None],
     held: ExitStack,
     numbered: dict[str, list[Any]],
+    user: str | None,
 ) -> Any:
     """A pandas, polars or Arrow frame, read by DuckDB without a copy; None if it is not one."""
-    polars, arrow = (sys.modules.get(name) for name in ("polars", "pyarrow"))
-    if _is_pandas(data):
-        columns = data[_present(list(data.columns), wanted)]
-        _ibis()
-        import pyarrow
-
-        for name in columns.columns:
-            kind = columns[name].dtype
-            if is_strange(kind):
-                raise DataError(UNKNOWN)
-            held_in = getattr(kind, "categories", columns[name])
-            if name not in numbers and held_in.dtype == object:
-                columns = columns.assign(**{name: _numbers_for(columns[name], name, numbered)})
-
-        def read() -> Any:
-            return pyarrow.Table.from_pandas(columns, preserve_index=False)
-    elif polars is not None and isinstance(data, polars.DataFrame):
-        chosen = data.select(_present(data.columns, wanted))
-        _no_objects(chosen.schema)
-        read = chosen.to_arrow
-    elif arrow is not None and isinstance(data, (arrow.Table, arrow.RecordBatch)):
-        chosen = data.select(_present(data.schema.names, wanted))
-
-        def read() -> Any:
-            return chosen if isinstance(chosen, arrow.Table) else arrow.Table.from_batches([chosen])
-    else:
+    table = table_of(data)
+    if table is None:
         return None
-    return _register(_duckdb(held), ask("reading the frame", read))
-
-
-def _is_pandas(data: object) -> bool:
-    pandas = sys.modules.get("pandas")
-    return pandas is not None and isinstance(data, pandas.DataFrame)
-
-
-def _numbers_for(column: Any, name: str, numbered: dict[str, list[Any]]) -> Any:
-    """A column of Python objects as numbers of its labels, null where there is none.
-
-    Arrow would give it one type, which follows from all of its rows: 1 would become 1.0 beside
-    somebody's 2.5.
-    """
-    pandas = sys.modules["pandas"]
-    place: dict[Any, int] = {}
-    labels: list[Any] = []
-    numbers: list[int | None] = []
-    for value in column:
-        is_text = type(value) is str
-        label = value if is_text else read_label(value)
-        if label is None:
-            numbers.append(None)
-            continue
-        key = label if is_text else identify(label)
-        number = place.setdefault(key, len(labels))
-        if number == len(labels):
-            if is_unknown(label) or not _is_valid(label):
-                raise DataError(UNKNOWN)
-            labels.append(label)
-        numbers.append(number)
-    numbered[name] = labels
-    return pandas.array(numbers, dtype="Int64")
-
-
-def _is_valid(label: Any) -> bool:
-    """Whether text can be written down at all: Python's may hold halves of characters."""
-    return not isinstance(label, str) or not any("\ud800" <= letter <= "\udfff" for letter in label)
-
-
-def _no_objects(schema: Any) -> None:
-    """Refuse columns of Python objects of polars: others see where those are in memory, and not
-    what they are.
-    """
-    if sys.modules["polars"].Object in schema.values():
-        raise DataError(
-            "A column holds Python objects. Use text, numbers, dates, or several columns."
-        )
-
-
-def _register(connection: Any, rows: Any) -> Any:
-    """Arrow data under a name of the connection, not copied."""
-    ask("opening the data", connection.con.register, "privmax_rows", rows)
-    return ask("opening the data", connection.table, "privmax_rows")
-
-
-def _present(columns: Sequence[str], wanted: Sequence[str]) -> list[str]:
-    """The wanted columns, or all if one is missing: whoever refuses it says what there is."""
-    names = list(dict.fromkeys(wanted))
-    for name in names:
-        if list(columns).count(name) > 1:
-            raise DataError("Two columns of the table have the same name. Rename one.")
-    return names if names and set(names) <= set(columns) else list(columns)
-
-
-def _lazy(frame: Any, wanted: Sequence[str], held: ExitStack) -> Any:
-    """A polars LazyFrame, which polars itself counts."""
-    kinds = ask("opening the frame", frame.collect_schema)
-    _no_objects({name: kind for name, kind in kinds.items() if name in wanted})
-    connection = _ibis().polars.connect()
-    held.callback(quietly, connection.disconnect)
-    polars = sys.modules["polars"]
-    text = frame.cast(
-        {polars.Categorical: polars.String, polars.Enum: polars.String}
-    )  # polars keeps them apart
-    return ask("opening the frame", connection.create_table, "privmax_rows", text)
-
-
-_SPARK_SETTINGS = ("spark.sql.session.timeZone", "spark.sql.mapKeyDedupPolicy")
-"""What Ibis sets in a session it is given."""
-
-
-def _spark(frame: Any, held: ExitStack) -> Any:
-    """A Spark DataFrame as a view of its own session, which is left as it was."""
-    session = frame.sparkSession
-    for name in _SPARK_SETTINGS:
-        with suppress(
-            Exception
-        ):  # some services let nobody read their settings, and then nobody changes them
-            held.callback(quietly, session.conf.set, name, session.conf.get(name))
-    connection = ask("opening the session", _ibis().pyspark.connect, session)
-    view = f"privmax_rows_{secrets.token_hex(8)}"
-    held.callback(quietly, session.catalog.dropTempView, view)
-    ask("opening the frame", frame.createTempView, view)
-    return ask("opening the frame", connection.table, view)
-
-
-def _duckdb(held: ExitStack) -> Any:
-    """A DuckDB of one's own, in memory."""
-    connection = ask("starting DuckDB", _ibis().duckdb.connect)
-    setattr(connection, OURS, True)
-    return ask("starting DuckDB", prepare, connection, held)
-
-
-def _ibis() -> Any:
-    try:
-        import ibis
-    except ImportError:
-        raise ParameterError(
-            "data",
-            "a table",
-            "tables and files need Ibis, which is not installed",
-            explain_install("sql"),
-        ) from None
-    return ibis
+    import_ibis()
+    rows, labels = table.to_arrow(wanted, numbers, user)
+    numbered.update(labels)
+    return embedded_engine().open_arrow("reading the frame", lambda: rows, held)

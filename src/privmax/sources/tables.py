@@ -18,9 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
+
+import numpy as np
 
 from privmax.errors import DataError, EngineError, ParameterError, column_error, refuse_given
 from privmax.labels import identify, is_missing, label_by_value
@@ -28,34 +30,46 @@ from privmax.mechanisms.contract import Outcome
 from privmax.numbers import Number, whole
 from privmax.profile import Level, Profile
 from privmax.sources.base import PlainSource
-from privmax.sources.engines import engine_of
-from privmax.sources.engines.base import Engine, ask
+from privmax.sources.engines import embedded_engine, engine_of
+from privmax.sources.engines.base import Engine, as_text, ask
 from privmax.sources.scale import Scale
+from privmax.sources.users import DROP, NO_USER, read_missing_users
 from privmax.universe import OPEN, Universe, repeat
 
 LARGEST_BOUND = 1 << 31
 """With more per individual, the 64 bits of a score might not hold the sum over all of them."""
 
+NAMELESS = 2
+"""Under WRONG, beside weights: somebody has no name, whatever else is wrong; 1: a weight is."""
+
 SCORE, WRONG, STRANGE = "privmax_score", "privmax_wrong", "privmax_strange"
-USER, AMOUNT = "privmax_user", "privmax_amount"
+USER, AMOUNT, ROWS = "privmax_user", "privmax_amount", "privmax_rows"
 """Columns of the counts and of what they are made from. Those that name an item are called
-`_item(0)`, `_item(1)`, …: what the data calls its columns never meets these names, nor what an
-engine makes of an odd one."""
+`item_column(0)`, `item_column(1)`, …: what the data calls its columns never meets these names, nor
+what an engine makes of an odd one."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """What columns of a table hold, by name.
-
-    item     the items; several columns name one together. Rows without an item do not count
-    user     the individuals: the score of an item is how many different ones it has
-    score    instead: ready scores, one row an item
-    weight   with `user`: whole numbers; an individual adds their sum for the item, clipped to
-             0 … bound
-    bound    public; required with `weight`, and then by so much one individual can move a score
-    where    which rows count, as `conditions.py` reads it; None: all
+    """Name the columns of a table by what they hold, and say which rows count.
 
     With neither `user` nor `score` every row is one individual.
+
+    Args:
+        item: The items; several columns name one together. Rows without an item do not count.
+        user: The individuals: the score of an item is how many different ones it has.
+        score: Instead: ready scores, one row per item.
+        weight: With `user`: whole numbers; an individual adds their sum for the item, clipped to
+            0 … bound.
+        bound: Public; required with `weight`: one individual can move a score by so much.
+        where: Which rows count: a condition on each row alone, such as
+            "country = 'DE' and age >= 18" (`privmax help inputs`). None: all.
+        missing_users: With `user`: "drop" leaves out rows that have an item but no user, each by
+            itself. None: they are refused.
+
+    Examples:
+        >>> Columns("query", "person", weight="clicks", bound=5).items()
+        ['query']
     """
 
     item: str | Sequence[str] | None = None
@@ -64,12 +78,21 @@ class Columns:
     weight: str | None = None
     bound: int | None = None
     where: str | None = None
+    missing_users: str | None = None
 
-    def items(self) -> list[str]:
-        """The columns that name an item.
+    def checked(self) -> Columns:
+        """Return the same with `missing_users` read.
 
         Raises:
-            ParameterError: It is no name, nor several.
+            ParameterError: It says nothing that is known, or no column of users is named.
+        """
+        return replace(self, missing_users=read_missing_users(self.missing_users, self.user))
+
+    def items(self) -> list[str]:
+        """Return the columns that name an item.
+
+        Raises:
+            ParameterError: It is neither a name nor several.
         """
         if self.item is None or isinstance(self.item, str):
             return [] if self.item is None else [self.item]
@@ -83,7 +106,7 @@ class Columns:
         return names
 
     def counts(self) -> bool:
-        """Whether rows are to be counted, so that only a table will do."""
+        """Return whether rows are to be counted, so that only a table will do."""
         counting = any(value is not None for value in (self.user, self.weight, self.bound))
         return counting or (self.item is not None and self.score is None)
 
@@ -97,8 +120,6 @@ class TableSource(PlainSource):
                  what somebody has, so it needs the labels
     sensitivity  of ready scores: by how much one individual can move one (default 1)
     numbered     the labels of columns that hold numbers in their place, by the name of the column
-    inferred     whether types of columns may follow from what they hold, as in pandas: whole floats
-                 are then whole numbers
     held         what to let go of after use, beside the counts
 
     Close it after use: the engine holds the counts, and a transaction. Of two on one connection the
@@ -115,18 +136,18 @@ class TableSource(PlainSource):
         universe: object = OPEN,
         sensitivity: Number | None = None,
         numbered: Mapping[str, list[Any]] | None = None,
-        inferred: bool = False,
         held: ExitStack | None = None,
     ) -> None:
         self._facts: dict[str, Any] | None = None
+        self._columns = columns
         self._levels: dict[int, int] = {}
         self._depth: int | None = None
         with held or ExitStack() as stack:
-            names, score = _names(table, columns), columns.score
-            self._items = [_item(place) for place in range(len(names))]
+            names, score = item_names(table, columns), columns.score
+            self._items = [item_column(place) for place in range(len(names))]
             self._engine = engine_of(table)
             self._naming = [
-                _Naming(self._engine, table[name].type(), (numbered or {}).get(name), inferred)
+                Naming(self._engine, table[name].type(), (numbered or {}).get(name))
                 for name in names
             ]
             most = None if columns.weight is None else columns.bound
@@ -297,7 +318,7 @@ class TableSource(PlainSource):
             found = ask("the maximum", self._engine.rows, one)[0]
             facts = dict(zip(one.columns, found, strict=True))
             if facts["wrong"]:
-                raise DataError(_UNUSABLE)
+                raise _unusable(self._columns, facts["wrong"])
             if facts["missing"]:
                 raise DataError(
                     "A score is missing, or is not a whole number of 64 bits. Drop such items, or "
@@ -329,11 +350,19 @@ class TableSource(PlainSource):
             raise EngineError(CHANGED)
 
 
-_UNUSABLE = (
-    "A row has an item but no user, an item has several rows with scores, or a weight is missing "
-    "or not a whole number of 64 bits. Drop rows without a user, sum or deduplicate the scores, "
-    "and give every row a weight."
-)
+def _unusable(columns: Columns, wrong: int) -> DataError:
+    """What is wrong with the rows, by what was asked for and the number under WRONG."""
+    if columns.score is not None:
+        return DataError(
+            "An item has several rows with scores. Sum or deduplicate them, or, if a row is one "
+            "person's, count people: name their column as user."
+        )
+    if columns.weight is None or wrong >= NAMELESS:
+        return DataError(f"A row has an item but no user. {NO_USER}")
+    return DataError(
+        "A weight is missing or not a whole number of 64 bits. Give every row with an item one."
+    )
+
 
 CHANGED = (
     "The data changed while it was read, and nothing was released. Select from a snapshot: a table "
@@ -341,34 +370,25 @@ CHANGED = (
 )
 
 
-class _Naming:
+class Naming:
     """How one column names items.
 
     kind       its type
     numbered   the labels, by the numbers that the column holds in their place; None: it holds the
                labels themselves
-    inferred   whether its type may follow from what it holds
     """
 
-    def __init__(
-        self, engine: Engine, kind: Any, numbered: list[Any] | None, inferred: bool
-    ) -> None:
-        self._engine, self.kind, self._numbered, self._inferred = engine, kind, numbered, inferred
+    def __init__(self, engine: Engine, kind: Any, numbered: list[Any] | None) -> None:
+        self._engine, self.kind, self._numbered = engine, kind, numbered
 
     def label(self, value: Any) -> Any:
         if self._numbered is not None:
             return self._numbered[int(value)]
-        label = self._engine.label(value, self.kind)
-        by_value = self._inferred and (self.kind.is_floating() or self.kind.is_boolean())
-        return label_by_value(label) if by_value else label
+        return self._engine.label(value, self.kind)
 
     def keys(self, labels: Sequence[Any]) -> list[Any]:
         """The keys of declared labels. One that is given no number yet gets the next."""
         if self._numbered is None:
-            if (
-                self._inferred and self.kind.is_boolean()
-            ):  # to whoever declares them they are 0 and 1
-                labels = [bool(label) if label in (0, 1) else label for label in labels]
             keys = None
             with suppress(TypeError):
                 keys = [self._engine.key_of(label, self.kind) for label in labels]
@@ -390,19 +410,48 @@ def _counts(engine: Engine, table: Any, names: Sequence[str], columns: Columns) 
     """An expression with the items, their scores, and under WRONG a number above 0 where something
     is wrong.
     """
-    user, score, weight, bound = columns.user, columns.score, columns.weight, columns.bound
-    items = [_item(place) for place in range(len(names))]
-    wanted = {item: engine.key(table[name]) for item, name in zip(items, names, strict=True)}
+    score = columns.score
+    items = [item_column(place) for place in range(len(names))]
     if score is not None:
-        refuse_given(
-            {"user": user, "weight": weight, "bound": bound}, "it has no meaning with score"
-        )
+        given = {"user": columns.user, "weight": columns.weight, "bound": columns.bound}
+        refuse_given(given, "it has no meaning with score")
         _whole(column_of(table, "score", score), score, "score")
-        rows = _rows(table, {**wanted, AMOUNT: engine.whole(table[score])}, items)
+        wanted = {item: engine.key(table[name]) for item, name in zip(items, names, strict=True)}
+        rows = keep_complete(table, {**wanted, AMOUNT: engine.whole(table[score])}, items)
         # Of an item's scores one is as wrong as another, if there are several: the largest is there
         # to have one.
         best = _fit(rows[AMOUNT].max())
         return rows.group_by(items).agg(**{SCORE: best, WRONG: (rows.count() - 1).cast("int64")})
+    rows = keep_counted(engine, table, names, columns)
+    if columns.user is None:
+        return count_rows(rows, items)
+    if columns.weight is not None:
+        return add_people(add_rows(rows, items, whole("bound", columns.bound)), items)
+    if engine.sorts_to_count:
+        people, wrong = rows[USER].nunique().cast("int64"), rows.count() - rows[USER].count()
+        return rows.group_by(items).agg(**{SCORE: people, WRONG: wrong.cast("int64")})
+    pairs = rows.distinct()  # DuckDB is faster so than by COUNT(DISTINCT) beside other counts
+    people = pairs[USER].count()
+    return pairs.group_by(items).agg(
+        **{SCORE: people.cast("int64"), WRONG: (pairs.count() - people).cast("int64")}
+    )
+
+
+def keep_counted(
+    engine: Engine, table: Any, names: Sequence[str], columns: Columns, **others: Any
+) -> Any:
+    """The rows that count where scores are counted: keys of items and users, and weights.
+
+    Args:
+        engine: Of the table.
+        table: The rows.
+        names: Its columns that name an item.
+        columns: What its other columns hold.
+        **others: Keys of more columns, by the names they get; a row without one does not count.
+    """
+    user, weight, bound = columns.user, columns.weight, columns.bound
+    keys = {item_column(place): engine.key(table[name]) for place, name in enumerate(names)}
+    wanted, needed = {**keys, **others}, [*keys, *others]
     if user is None:
         if weight is not None:
             raise ParameterError(
@@ -412,50 +461,53 @@ def _counts(engine: Engine, table: Any, names: Sequence[str], columns: Columns) 
                 "Give user.",
             )
         refuse_given({"bound": bound}, "it has no meaning if each row is one individual")
-        rows = _rows(table, wanted, items)
-        number = rows.count().cast("int64")
-        return rows.group_by(items).agg(**{SCORE: number, WRONG: number - number})
+        return keep_complete(table, wanted, needed)
     wanted[USER] = engine.key(column_of(table, "user", user))
+    needed += [USER] if columns.missing_users == DROP else []
     if weight is None:
         refuse_given({"bound": bound}, "it has no meaning when users are counted")
-        rows = _rows(table, wanted, items)
-        if engine.sorts_to_count:
-            people, wrong = rows[USER].nunique().cast("int64"), rows.count() - rows[USER].count()
-            return rows.group_by(items).agg(**{SCORE: people, WRONG: wrong.cast("int64")})
-        pairs = rows.distinct()  # DuckDB is faster so than by COUNT(DISTINCT) beside other counts
-        people = pairs[USER].count()
-        return pairs.group_by(items).agg(
-            **{SCORE: people.cast("int64"), WRONG: (pairs.count() - people).cast("int64")}
-        )
-    _whole(column_of(table, "weight", weight), weight, "weight")
-    return _sum_weights(
-        _rows(table, {**wanted, AMOUNT: engine.addend(table[weight])}, items),
-        items,
-        whole("bound", bound),
-    )
+    else:
+        _whole(column_of(table, "weight", weight), weight, "weight")
+        wanted[AMOUNT] = engine.addend(table[weight])
+    return keep_complete(table, wanted, needed)
 
 
-def _sum_weights(rows: Any, items: Sequence[str], bound: int) -> Any:
-    """The sum over individuals of what each adds to an item: their weights there, added up, then
-    clipped.
-    """
+def count_rows(rows: Any, items: Sequence[str]) -> Any:
+    """The scores where every row is one individual. Nothing can be wrong."""
+    number = rows.count().cast("int64")
+    return rows.group_by(list(items)).agg(**{SCORE: number, WRONG: number - number})
+
+
+def add_rows(rows: Any, items: Sequence[str], bound: int) -> Any:
+    """What each individual adds to an item: its weights there, added up, then clipped."""
     added = rows[AMOUNT].sum().fill_null(0).clip(0, bound)
-    each = rows.group_by([*items, USER]).agg(
+    return rows.group_by([*items, USER]).agg(
         **{
             SCORE: added.cast("int64"),
-            WRONG: rows[AMOUNT].isnull().ifelse(1, 0).sum().cast("int64"),
+            WRONG: rows[AMOUNT].isnull().ifelse(1, 0).max().cast("int64"),
+            ROWS: rows.count().cast("int64"),
         }
     )
-    wrong = each[WRONG] + each[USER].isnull().ifelse(1, 0)
+
+
+def add_people(each: Any, items: Sequence[str]) -> Any:
+    """The sum over individuals of what each adds to an item."""
     return each.group_by(list(items)).agg(
-        **{SCORE: each[SCORE].sum().cast("int64"), WRONG: wrong.sum().cast("int64")}
+        **{SCORE: each[SCORE].sum().cast("int64"), WRONG: find_wrong(each).max().cast("int64")}
     )
 
 
-def _rows(table: Any, wanted: Mapping[str, Any], items: Sequence[str]) -> Any:
-    """The rows that have an item, with the wanted columns under the names used here."""
+def find_wrong(each: Any) -> Any:
+    """A number above 0 where something is wrong with what an individual adds."""
+    return each[WRONG] + each[USER].isnull().ifelse(NAMELESS, 0)
+
+
+def keep_complete(table: Any, wanted: Mapping[str, Any], needed: Sequence[str]) -> Any:
+    """The rows that have all that is needed (an item, and a user where rows without one are left
+    out), with the wanted columns under the names used here.
+    """
     rows = table.select(**wanted)
-    return rows.filter(*(rows[name].notnull() for name in items))
+    return rows.filter(*(rows[name].notnull() for name in needed))
 
 
 def _fit(value: Any) -> Any:
@@ -525,29 +577,70 @@ def _misfit(kinds: str) -> ParameterError:
     )  # fmt: skip
 
 
-def _item(place: int) -> str:
+def number_values(engine: Engine, table: Any, columns: Sequence[str], name: str,
+                  stack: ExitStack) -> Any:  # fmt: skip
+    """Different values of some columns, numbered in their order, as a table of the engine.
+
+    Numbers of labels follow the order of the labels. An enumeration is sorted as its text: its
+    numbers depend on other rows.
+    """
+    import ibis
+
+    values = table.select(*columns).distinct()
+    order = [as_text(values[one]) if values[one].type().is_string() else values[one]
+             for one in columns]  # fmt: skip
+    number = ibis.row_number().over(order_by=order)
+    return engine.keep(values.select(*columns, **{name: number}), stack)
+
+
+def list_numbers(engine: Engine, columns: Mapping[str, Iterable[int]], stack: ExitStack) -> Any:
+    """Whole numbers of ours, as a table of the engine."""
+    import ibis
+
+    values = {name: np.fromiter(column, np.int64).tolist() for name, column in columns.items()}
+    schema = ibis.schema(dict.fromkeys(values, "int64"))
+    return ask("the counting", engine.table_of, values, schema, stack)
+
+
+def offer_windows(table: Any, wanted: Sequence[str], stack: ExitStack) -> Any:
+    """The table, or a copy of its wanted columns in the embedded engine where its own has no window
+    functions.
+    """
+    if engine_of(table).has_windows:
+        return table
+    rows = ask("the copying", table.select(*dict.fromkeys(wanted)).to_pyarrow)
+    return embedded_engine().open_arrow("the copying", lambda: rows, stack)
+
+
+def item_column(place: int) -> str:
+    """Name the column of ours that holds a part of the items."""
     return f"privmax_item_{place}"
 
 
-def _names(table: Any, columns: Columns) -> list[str]:
+def item_names(table: Any, columns: Columns) -> list[str]:
     """The columns that name an item."""
     names = columns.items()
     if not names:
         raise column_error("item", None, list(table.columns), "table")
     for name in names:
-        kind = column_of(table, "item", name).type()
-        if kind.is_nested() or kind.is_json():
-            raise ParameterError(
-                "item",
-                name,
-                f"the column must have single values, but its type is {kind}",
-                "Name several columns instead.",
-            )
+        check_single(table, "item", name)
     if len(set(names)) < len(names):
         raise ParameterError(
             "item", columns.item, "it names a column twice", "Name each column once."
         )
     return names
+
+
+def check_single(table: Any, option: str, name: str) -> None:
+    """Refuse a column that is not there, or has lists and the like for values."""
+    kind = column_of(table, option, name).type()
+    if kind.is_nested() or kind.is_json():
+        raise ParameterError(
+            option,
+            name,
+            f"the column must have single values, but its type is {kind}",
+            "Name several columns instead." if option == "item" else "Name another column.",
+        )
 
 
 def column_of(table: Any, option: str, name: object) -> Any:

@@ -30,7 +30,9 @@ class Verdict:
     @property
     def broken(self) -> bool:
         """Whether the claim is broken."""
-        return any(found is not None and found.broken for found in (self.finding, self.enumeration))
+        return any(
+            result is not None and result.broken for result in (self.finding, self.enumeration)
+        )
 
 
 def audit_subject(
@@ -60,20 +62,20 @@ def audit_subject(
         worst = _enumerate(subject)
         if worst[0].broken:
             return Verdict(subject, None, *worst)
-    found = search_pairs(
+    finding = search_pairs(
         subject.run, subject.pairs, subject.claim,
         samples=samples, confidence=confidence, coins=coins,
     )  # fmt: skip
-    return Verdict(subject, found, *(worst or ()))
+    return Verdict(subject, finding, *(worst or ()))
 
 
 def _enumerate(subject: Subject) -> tuple[Enumeration, Pair]:
-    """The pair that needs most, in the worse direction."""
+    """Return the pair that needs most, in the worse direction."""
     assert subject.enumerate is not None
     laws = {data: subject.enumerate(data) for data in dict.fromkeys(sum(subject.pairs, ()))}
-    found = [
+    compared = [
         (compare_brackets(laws[left], laws[right], subject.claim), (left, right))
         for pair in subject.pairs
         for left, right in (pair, pair[::-1])
     ]
-    return max(found, key=lambda row: (row[0].least, row[0].most))
+    return max(compared, key=lambda row: (row[0].least, row[0].most))

@@ -58,7 +58,10 @@ def largest_chance(hits: int, trials: int, alpha: float) -> float:
 
 
 def _tail(hits: int, trials: int, chance: float) -> float:
-    """P(at least `hits`): a regularized incomplete beta function, by its continued fraction."""
+    """Return P(at least `hits`): a regularized incomplete beta function.
+
+    It is computed by its continued fraction.
+    """
     a, b = float(hits), float(trials - hits + 1)
     if chance <= 0:
         return 0.0
@@ -72,7 +75,7 @@ def _tail(hits: int, trials: int, chance: float) -> float:
 
 
 def _fraction(a: float, b: float, x: float) -> float:
-    """Lentz's method. It takes some √(a + b) steps."""
+    """Evaluate the continued fraction by Lentz's method, in some √(a + b) steps."""
     tiny = 1e-300
     c, d = 1.0, 1 - (a + b) * x / (a + 1)
     d = 1 / (d if abs(d) > tiny else tiny)
@@ -94,7 +97,7 @@ def _fraction(a: float, b: float, x: float) -> float:
 
 
 def _is_certain(hits: int, trials: int, chance: float, alpha: float) -> bool:
-    """Whether P(at least `hits`) is certainly at most `alpha`."""
+    """Return whether P(at least `hits`) is certainly at most `alpha`."""
     with precision(2 * START):
         tail = arb(chance).beta_lower(hits, trials - hits + 1, True)
         return bool(tail <= arb(alpha))

@@ -51,14 +51,14 @@ class Claim:
                 "epsilon", epsilon, "a claim has either epsilon or rho", "Give one of the two."
             )
         main = "epsilon" if rho is None else "rho"
-        told: Any = epsilon if rho is None else rho
-        given = nonnegative(main, told)
-        if given > LARGEST:
+        value: Any = epsilon if rho is None else rho
+        bound = nonnegative(main, value)
+        if bound > LARGEST:
             raise ParameterError(
-                main, told, f"it must be at most {LARGEST}: beyond it everything is allowed"
+                main, value, f"it must be at most {LARGEST}: beyond it everything is allowed"
             )
         cost = probability("delta", delta)
-        return cls(given, cost) if rho is None else cls(None, cost, given)
+        return cls(bound, cost) if rho is None else cls(None, cost, bound)
 
     def __repr__(self) -> str:
         main = ("epsilon", self.epsilon) if self.rho is None else ("rho", self.rho)
@@ -66,7 +66,9 @@ class Claim:
         return ", ".join(f"{name} {plain(value)}" for name, value in parts if value) or "epsilon 0"
 
     def excess(self, here: float, there: float) -> float:
-        """How far an event with these two probabilities is beyond the claim; above 0: it breaks it.
+        """Return how far an event with these two probabilities is beyond the claim.
+
+        Above 0, it breaks the claim.
 
         With ε this is the δ that is needed beyond the claimed one, P − e^ε·Q − δ. With ρ it is the
         ρ that is needed beyond the claimed one: by data processing, the Rényi divergence of the
@@ -87,7 +89,7 @@ class Claim:
         return (_divergence(p, q) if p > q else 0.0) - float(self.rho)
 
     def least_needed(self, here: float, there: float) -> float:
-        """The least ε, or ρ, that such an event leaves possible at the claimed δ.
+        """Return the least ε, or ρ, that such an event leaves possible at the claimed δ.
 
         Examples:
             >>> Claim.of(epsilon=1).least_needed(0.5, 0.5)
@@ -102,14 +104,14 @@ class Claim:
 
 
 def _divergence(p: float, q: float) -> float:
-    """The largest D_α(p ‖ q) / α of two coins over some orders α."""
+    """Return the largest D_α(p ‖ q) / α of two coins over some orders α."""
     if q <= 0:
         return math.inf
     return max(_renyi(p, q, order) / order for order in _ORDERS)
 
 
 def _renyi(p: float, q: float, order: float) -> float:
-    """The Rényi divergence of a coin with chance p from one with chance q."""
+    """Return the Rényi divergence of a coin with chance p from one with chance q."""
     heads = order * math.log(p) + (1 - order) * math.log(q)
     if p >= 1:
         return heads / (order - 1)

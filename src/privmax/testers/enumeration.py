@@ -156,8 +156,9 @@ def _walk(
 
 
 class Undecided(BaseException):  # nobody catches it by mistake
-    """A comparison that the script does not answer; True has this chance. None: what is asked for
-    is no comparison, and the course is given up.
+    """A comparison that the script does not answer; True has this chance.
+
+    None means that what is asked for is no comparison, and the course is given up.
     """
 
     def __init__(self, chance: Fraction | None) -> None:
@@ -204,7 +205,7 @@ class Real:
         self._slope, self._shift = slope, shift
 
     def _below(self, bound: Any) -> Any:
-        """Whether it is below a number; at a number itself it lies with probability 0."""
+        """Return whether it is below a number; at a number itself it lies with probability 0."""
         if hasattr(bound, "tolist") and getattr(bound, "shape", None):
             import numpy as np
 

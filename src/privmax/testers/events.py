@@ -1,5 +1,6 @@
-"""Which event to test: outcomes are grouped, and the groups that tell two data sets apart are
-found.
+"""Which event to test.
+
+Outcomes are grouped, and the groups that tell two data sets apart are found.
 
 An outcome may be anything: a label, a number, a list of answers some of which are numbers. It is
 looked at in several ways (`views`), each of which turns it into a key; an event is a set of keys of
@@ -83,7 +84,7 @@ def _plain(outcome: Any) -> Hashable:
 
 
 def _has_value(outcome: Any) -> bool:
-    """Whether another outcome of its type may equal it."""
+    """Return whether another outcome of its type may equal it."""
     kind: Any = type(outcome)
     try:
         hash(outcome)
@@ -139,7 +140,7 @@ class Choice:
 
 
 def views(left: Sequence[Hashable], right: Sequence[Hashable]) -> dict[str, View]:
-    """All ways to look at outcomes like these.
+    """Return all ways to look at outcomes like these.
 
     Args:
         left: Samples of one data set.
@@ -153,21 +154,21 @@ def views(left: Sequence[Hashable], right: Sequence[Hashable]) -> dict[str, View
     """
     outcomes = [*left, *right]
     numbers = [value for value in outcomes if _is_number(value)]
-    found: dict[str, View] = {}
+    ways: dict[str, View] = {}
     if _wants_bins(numbers):
         for bins in (FINE, COARSE):
-            found[f"number in {bins} bins"] = _Bins(numbers, bins)
+            ways[f"number in {bins} bins"] = _Bins(numbers, bins)
     if not any(_has_float(value) for value in outcomes):
-        found["outcome"] = lambda value: value
+        ways["outcome"] = lambda value: value
     elif any(isinstance(value, tuple) for value in outcomes):
         for bins in (COARSE, FINE):
-            found[f"outcome, its numbers in {bins} bins"] = _Binned(outcomes, bins)
-        found["outcome without its numbers"] = _shape
-        found["length and numbers"] = _Digest(outcomes)
+            ways[f"outcome, its numbers in {bins} bins"] = _Binned(outcomes, bins)
+        ways["outcome without its numbers"] = _shape
+        ways["length and numbers"] = _Digest(outcomes)
     if any(isinstance(value, tuple) and value for value in outcomes):
-        found["how many of each"] = _tally
-        found["odds of its parts"] = _Odds(left, right)
-    return found
+        ways["how many of each"] = _tally
+        ways["odds of its parts"] = _Odds(left, right)
+    return ways
 
 
 def choose_events(
@@ -186,7 +187,7 @@ def choose_events(
         >>> best.tester, best.turned, best.event.describe()
         ('hockey-stick', False, 'outcome: a')
     """
-    found: dict[tuple[str, bool], Choice] = {}
+    best: dict[tuple[str, bool], Choice] = {}
     for name, view in views(left[::2], right[::2]).items():
         keys = [view(value) for value in left], [view(value) for value in right]
         early = [Counter(part[::2]) for part in keys]
@@ -204,16 +205,16 @@ def choose_events(
             for tester, counts in (("hockey-stick", sums), ("density-ratio", each)):
                 for place, hits in enumerate(counts):
                     promise = _promise(hits, trials, claim)
-                    before = found.get((tester, turned))
+                    before = best.get((tester, turned))
                     if hits[0] >= _FEWEST and (before is None or promise > before.promise):
                         chosen = line[: place + 1] if counts is sums else [line[place]]
                         event = Event(view, name, frozenset(chosen))
-                        found[tester, turned] = Choice(promise, tester, turned, event)
-    return sorted(found.values(), key=lambda choice: -choice.promise)
+                        best[tester, turned] = Choice(promise, tester, turned, event)
+    return sorted(best.values(), key=lambda choice: -choice.promise)
 
 
 def _promise(hits: Sequence[int], trials: Sequence[int], claim: Claim) -> float:
-    """How many standard errors the event seems to be beyond the claim."""
+    """Return how many standard errors the event seems to be beyond the claim."""
     p, q = ((hit + 0.5) / (trial + 1) for hit, trial in zip(hits, trials, strict=True))
     errors = [
         math.sqrt(chance * (1 - chance) / trial)
@@ -295,7 +296,7 @@ def _cuts(outcomes: Iterable[Hashable], bins: int) -> dict[tuple[int, ...], list
 
     for outcome in outcomes:
         collect(outcome, ())
-    return {path: _quantiles(found, bins) for path, found in numbers.items()}
+    return {path: _quantiles(values, bins) for path, values in numbers.items()}
 
 
 def _bin(
@@ -315,7 +316,7 @@ def _shape(value: Hashable) -> Hashable:
 
 
 def _tally(value: Hashable) -> Hashable:
-    """How many parts of each kind an outcome has, numbers aside."""
+    """Return how many parts of each kind an outcome has, numbers aside."""
     if not isinstance(value, tuple):
         return _shape(value)
     return tuple(sorted(Counter(map(_shape, value)).items(), key=repr))

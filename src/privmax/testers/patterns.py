@@ -30,17 +30,17 @@ def moves(size: int, *, monotone: bool) -> list[Vector]:
         ((1,) * count, (1,) * (size - count)) for count in dict.fromkeys((1, half, size - 1, size))
     ]
     signs = ((1, 0), (0, 1)) if monotone else ((1, 0), (0, 1), (1, -1))
-    found = [
+    vectors = [
         (*(first * part for part in head), *(second * part for part in tail))
         for (head, tail), (first, second) in product(shapes, signs)
     ]
-    return [move for move in dict.fromkeys(found) if any(move)]
+    return [move for move in dict.fromkeys(vectors) if any(move)]
 
 
 def neighbors(
     starts: Sequence[Vector], *, monotone: bool, floor: int | None = None
 ) -> list[tuple[Vector, Vector]]:
-    """Every start with each of its moves.
+    """Return every start with each of its moves.
 
     Args:
         starts: Scores to start from.
@@ -51,10 +51,10 @@ def neighbors(
         >>> neighbors([(3,)], monotone=True)
         [((3,), (4,))]
     """
-    found = []
+    pairs = []
     for start in starts:
         for move in moves(len(start), monotone=monotone):
             moved = tuple(score + step for score, step in zip(start, move, strict=True))
             if floor is None or min(moved) >= floor:
-                found.append((start, moved))
-    return found
+                pairs.append((start, moved))
+    return pairs

@@ -1,5 +1,6 @@
-"""Statistical tests of a claim: run a mechanism on two neighboring data sets and look at what comes
-out.
+"""Statistical tests of a claim.
+
+They run a mechanism on two neighboring data sets and look at what comes out.
 
 No law is used, ours or anybody's. Rounds alternate two acts. *Explore*: from all samples so far,
 choose the pair of data sets, the direction and the events that promise most. *Test*: draw new
@@ -196,8 +197,10 @@ class _Search:
         return Finding(**{**vars(best), "samples": self._drawn})
 
     def _shares(self) -> int:
-        """Into how many parts a round is divided: the test, and the pairs that are explored. Of a
-        single pair the earlier tests are enough to choose from.
+        """Return into how many parts a round is divided.
+
+        They are the test, and the pairs that are explored. Of a single pair the earlier tests are
+        enough to choose from.
         """
         single = len(self._kept) == 1 and self._seen[self._kept[0]][0]
         return 1 if single else len(self._kept) + 1

@@ -56,7 +56,7 @@ class Subject:
 
 
 def package_version(package: str) -> str:
-    """The version of a package that is installed.
+    """Return the version of a package that is installed.
 
     Examples:
         >>> package_version("known-wrong")
@@ -70,7 +70,7 @@ def package_version(package: str) -> str:
 
 
 def subjects_of(package: str) -> list[Subject]:
-    """All that can be audited of a package.
+    """Return all that can be audited of a package.
 
     Raises:
         ParameterError: The package is not known, or not installed.
@@ -87,13 +87,13 @@ def subjects_of(package: str) -> list[Subject]:
         )  # fmt: skip
     home = import_module(f"privmax.testers.packages.{PACKAGES[package]}")
     try:
-        found: list[Subject] = home.subjects()
+        subjects: list[Subject] = home.subjects()
     except ModuleNotFoundError as error:
         raise ParameterError(
             "of", package, f"it is not installed here: there is no module {error.name}",
             f"Install {package} beside privmax.",
         ) from None  # fmt: skip
-    return found
+    return subjects
 
 
 def load_function(place: str) -> Run:
@@ -110,7 +110,7 @@ def load_function(place: str) -> Run:
     before = list(sys.path)
     sys.path.insert(0, str(Path.cwd()))
     try:
-        found = getattr(import_module(module), name, None)
+        function = getattr(import_module(module), name, None)
     except ModuleNotFoundError as error:
         raise ParameterError(
             "of", place, f"there is no module {error.name}",
@@ -123,6 +123,6 @@ def load_function(place: str) -> Run:
         ) from None  # fmt: skip
     finally:
         sys.path[:] = before
-    if not callable(found):
+    if not callable(function):
         raise ParameterError("of", place, f"the module {module} has no function {name or '…'}")
-    return found  # type: ignore[no-any-return]
+    return function  # type: ignore[no-any-return]

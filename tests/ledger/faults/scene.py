@@ -25,12 +25,12 @@ from urllib.parse import urlsplit, urlunsplit
 import crash
 import servers
 
-from privmax.ledger import Event, Ledger, Price
+from privmax.ledger import Charge, Event, Ledger
 from privmax.privacy import Privacy
 
 SQLITE, POSTGRES = "SQLite", "PostgreSQL"
 BUDGET = Privacy(10**6, "1e-5")
-TENTH = Price(Privacy("1/10"))
+TENTH = Charge(Privacy("1/10"))
 
 
 class NotTried(Exception):

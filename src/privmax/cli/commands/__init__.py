@@ -1,3 +1,4 @@
-"""The commands, one file each: options are read, `run_job` or a function of the library is called,
-and what it gives is printed.
+"""The commands, one file per command.
+
+Each reads its options, calls `run_job` or a function of the library, and prints the result.
 """

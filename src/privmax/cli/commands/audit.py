@@ -13,22 +13,20 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import click
 from click.core import ParameterSource
 
+from privmax.cli.exits import Exit
 from privmax.cli.group import Command, Refused
 from privmax.cli.messages import describe_error
-from privmax.cli.options import growth_option, json_option
-from privmax.cli.output import busy, exact_privacy
+from privmax.cli.options import growth_option, json_option, rank_option
+from privmax.cli.output import busy
 from privmax.errors import ParameterError, PrivmaxError
 from privmax.mechanisms.registry import MECHANISMS, build
 from privmax.numbers import nonnegative, plain, probability
-from privmax.privacy import ADD_REMOVE, REPLACE, Privacy
+from privmax.privacy import ADD_REMOVE, REPLACE, Privacy, exact_privacy
 
 if TYPE_CHECKING:
     from privmax.auditing import Audit, Scores
     from privmax.mechanisms.contract import Law, Mechanism
     from privmax.profile import Profile
-
-BROKEN = 1
-"""Exit code where the claim does not hold."""
 
 Universe = Literal["closed", "open"]
 
@@ -48,6 +46,14 @@ _MOST_PAIRS = 10**6
 """Pairs of data sets compared at most, about: some minutes for a quick mechanism."""
 
 
+def _list_mechanisms(command: Command) -> Command:
+    """Write the names of all mechanisms into the help of a command."""
+    *names, last = MECHANISMS
+    command.help = (command.help or "").replace("{names}", f"{', '.join(names)} or {last}")
+    return command
+
+
+@_list_mechanisms
 @click.command("audit", cls=Command)
 @click.argument(
     "mechanism", type=click.Choice(list(MECHANISMS)), metavar="[MECHANISM]", required=False
@@ -64,7 +70,7 @@ _MOST_PAIRS = 10**6
     "abstain.",
 )
 @click.option("--k", type=int, help="How many items it releases.")
-@click.option("--rank", type=int, help="For limited-domain: how many top candidates compete.")
+@rank_option
 @growth_option
 @click.option(
     "--cap",
@@ -118,15 +124,13 @@ def command(
     error that is shown, and must add up to 1. Without delta every output is compared by itself,
     however rare. No counterexample is not a proof. Larger data sets are not tested, and the audit
     checks the law of the mechanism, not the program that draws from it (coin walks in the tests do
-    that). The proofs are in docs/proofs/.
+    that). privmax help proofs lists the proofs.
 
     If small data sets need only a part of the claim, larger ones may need more. The large-margin
     mechanisms take half a minute at --epsilon 1, and less at a larger cost such as --epsilon 6
     --delta 0.3.
 
-    MECHANISM is exponential, permute-and-flip, max-of-laplaces, joint-exponential, large-margin,
-    large-margin-truncated, sharp-margin, nested-margin, set-margin, limited-domain, stable-maximum,
-    gap-test or choosing. In Python, privmax.audit takes any mechanism.
+    MECHANISM is {names}. In Python, privmax.audit takes any mechanism.
 
     With --of, no law is used: code is run, and its outputs are looked at. PACKAGE is privmax,
     opendp, diffprivlib or tmlt.core, each at the costs that it states itself, if it is installed;
@@ -208,7 +212,7 @@ def _compare_laws(
         claim = _claim(made, *claimed)
         _few(candidates, highest, made)
         with busy("Comparing exact probabilities"):
-            found = audit(
+            result = audit(
                 made,
                 universe=where,
                 candidates=candidates,
@@ -220,9 +224,9 @@ def _compare_laws(
         raise Refused(describe_error(_suit(error))) from None
     about = {"universe": where, "candidates": candidates, "highest": highest}
     click.echo(
-        _json(made, found, about) if as_json else _text(made, found, where, candidates, highest)
+        _json(made, result, about) if as_json else _text(made, result, where, candidates, highest)
     )
-    context.exit(0 if found.holds else BROKEN)
+    context.exit(Exit.DONE if result.holds else Exit.BROKEN)
 
 
 def _claim(mechanism: Mechanism, epsilon: str | None, delta: str | None) -> Privacy:
@@ -256,55 +260,55 @@ def _few(candidates: int, highest: int, mechanism: Mechanism) -> None:
 
 
 def _suit(error: PrivmaxError) -> PrivmaxError:
-    """The error with a remedy that suits an audit."""
+    """Return the error with a remedy that suits an audit."""
     if isinstance(error, ParameterError) and error.name == "cap":
         return ParameterError("cap", error.value, error.allowed, "Add a small one: --cap 5.")
     return error
 
 
 def _text(
-    mechanism: Mechanism, found: Audit, universe: Universe, candidates: int, highest: int
+    mechanism: Mechanism, result: Audit, universe: Universe, candidates: int, highest: int
 ) -> str:
     lines = {
         "mechanism": repr(mechanism),
-        "claim": f"epsilon {plain(found.claim.epsilon)}, delta {plain(found.claim.delta)}",
-        "compared": f"{found.pairs:,} pairs of neighbors: {candidates} candidates, scores up to "
+        "claim": f"epsilon {plain(result.claim.epsilon)}, delta {plain(result.claim.delta)}",
+        "compared": f"{result.pairs:,} pairs of neighbors: {candidates} candidates, scores up to "
         f"{highest}, "
         f"{universe} universe",
-        "worst": _worst(found),
-        "at most": f"no pair needs more than delta {found.most:.1e}, rounding errors included",
-        "verdict": _verdict(found),
+        "worst": _worst(result),
+        "at most": f"no pair needs more than delta {result.most:.1e}, rounding errors included",
+        "verdict": _verdict(result),
     }
-    if found.fault is not None and not found.undecided:
+    if result.fault is not None and not result.undecided:
         del lines["worst"], lines["at most"]
-    told = "\n".join(f"{name:11}{text}" for name, text in lines.items())
-    return f"{told}\n\n{_pair(mechanism, found.pair, universe)}"
+    body = "\n".join(f"{name:11}{text}" for name, text in lines.items())
+    return f"{body}\n\n{_pair(mechanism, result.pair, universe)}"
 
 
-def _verdict(found: Audit) -> str:
-    if found.fault is not None:
-        return f"{'UNDECIDED' if found.undecided else 'BROKEN'}: {found.fault}"
-    return "the claim holds for all pairs" if found.holds else "BROKEN: the pair below needs more"
+def _verdict(result: Audit) -> str:
+    if result.fault is not None:
+        return f"{'UNDECIDED' if result.undecided else 'BROKEN'}: {result.fault}"
+    return "the claim holds for all pairs" if result.holds else "BROKEN: the pair below needs more"
 
 
-def _worst(found: Audit) -> str:
-    """How much of the claim the worst pair needs."""
-    epsilon, delta = plain(found.claim.epsilon), found.claim.delta
-    if found.least == 0:
-        ratio = _power(found.tightness * float(found.claim.epsilon))
+def _worst(result: Audit) -> str:
+    """Return how much of the claim the worst pair needs."""
+    epsilon, delta = plain(result.claim.epsilon), result.claim.delta
+    if result.least == 0:
+        ratio = _power(result.tightness * float(result.claim.epsilon))
         none = (
-            f"no delta is needed at epsilon {epsilon}, up to a rounding error of {found.most:.0e}"
+            f"no delta is needed at epsilon {epsilon}, up to a rounding error of {result.most:.0e}"
         )
         return (
             none
             if delta
-            else f"a probability changes by a factor of {ratio}: {_part(found.tightness)} the "
+            else f"a probability changes by a factor of {ratio}: {_part(result.tightness)} the "
             "claimed epsilon"
         )
-    needed = f"delta {found.delta:.3g} is needed at epsilon {epsilon}"
+    needed = f"delta {result.delta:.3g} is needed at epsilon {epsilon}"
     if delta:
-        return f"{needed}: {_part(found.tightness)} the claimed delta"
-    never = "" if math.isfinite(found.tightness) else "; an output here is impossible there"
+        return f"{needed}: {_part(result.tightness)} the claimed delta"
+    never = "" if math.isfinite(result.tightness) else "; an output here is impossible there"
     return f"{needed}, and 0 is claimed{never}"
 
 
@@ -323,7 +327,7 @@ def _power(logarithm: float) -> str:
 
 
 def _pair(mechanism: Mechanism, pair: tuple[Scores, Scores], universe: Universe) -> str:
-    """The two data sets, with the probability of every candidate where one item is released."""
+    """Return the two data sets, with probabilities where one item is released."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -342,14 +346,14 @@ def _pair(mechanism: Mechanism, pair: tuple[Scores, Scores], universe: Universe)
     console = Console(highlight=False, width=_WIDE)
     with console.capture() as captured:
         console.print(table)
-    told = "\n".join(line.rstrip() for line in captured.get().splitlines())
+    drawn = "\n".join(line.rstrip() for line in captured.get().splitlines())
     if not single:
-        return f"{told}\n\nWhole lists were compared; there are too many to show."
+        return f"{drawn}\n\nWhole lists were compared; there are too many to show."
     if len(mechanism.joint(_profile(pair[0], universe))) > 1:
         return (
-            f"{told}\n\nDiagnostics released with the item were compared, too; they are not shown."
+            f"{drawn}\n\nDiagnostics released with the item were compared, too; they are not shown."
         )
-    return told
+    return drawn
 
 
 def _profile(scores: Scores, universe: Universe) -> Profile:
@@ -380,15 +384,15 @@ def _letters(place: int) -> str:
     return chr(ord("A") + place) if place < 26 else f"{place + 1}"
 
 
-def _json(mechanism: Mechanism, found: Audit, about: dict[str, Any]) -> str:
-    told = {
+def _json(mechanism: Mechanism, result: Audit, about: dict[str, Any]) -> str:
+    fields = {
         "mechanism": repr(mechanism),
         "neighbors": mechanism.neighbors,
         **about,
-        "claim": exact_privacy(found.claim),
+        "claim": exact_privacy(result.claim),
     }
-    told |= {"holds": found.holds, "fault": found.fault}
-    told |= {"delta": found.delta, "error": found.error, "most": found.most}
-    told |= {"tightness": found.tightness if math.isfinite(found.tightness) else None}
-    told |= {"pairs": found.pairs, "pair": [list(scores) for scores in found.pair]}
-    return json.dumps(told, ensure_ascii=False)
+    fields |= {"holds": result.holds, "fault": result.fault}
+    fields |= {"delta": result.delta, "error": result.error, "most": result.most}
+    fields |= {"tightness": result.tightness if math.isfinite(result.tightness) else None}
+    fields |= {"pairs": result.pairs, "pair": [list(scores) for scores in result.pair]}
+    return json.dumps(fields, ensure_ascii=False)

@@ -99,26 +99,28 @@ def command(plot: str | None, report: str | None, as_json: bool, **options: Any)
     privmax compare sample:counts --item query --score people --epsilon 1 --delta 1e-6
     privmax compare --scores 90,85,84,80,12,9 --k 4 --epsilon 1 --delta 1e-6
     """
-    given = Options(**options)
+    settings = Options(**options)
     try:
-        origin = None if given.file is None else find_file(given.file)
+        origin = None if settings.file is None else find_file(settings.file)
         check_apart({"plot": plot, "report": report}, {"FILE": origin})
         check_plot(plot)
         if report is not None:
             check_report(report)
-        given.check()
-        with ExitStack() as held, busy("Computing exact probabilities"):
-            by_k = given.compare(held, is_drawn=plot is not None)
-        found = by_k[given.k]
+        settings.check()
+        with ExitStack() as stack, busy("Computing exact probabilities"):
+            by_k = settings.compare(stack, is_drawn=plot is not None)
+        result = by_k[settings.k]
         if plot is not None:
             from privmax.plots import comparison, misses
 
-            draw_plot(comparison(found) if given.k == 1 else misses(by_k, marked=given.k), plot)
+            draw_plot(
+                comparison(result) if settings.k == 1 else misses(by_k, marked=settings.k), plot
+            )
     except PrivmaxError as error:
-        raise refusal(error, without_urls(explain(error, given.file or ""))) from None
-    click.echo(json.dumps(_object(found), ensure_ascii=False) if as_json else found)
-    data = _origin(given.file, given.scores)
-    report_comparison(report, found, as_json, data=data, asked=given.about())
+        raise refusal(error, without_urls(explain(error, settings.file or ""))) from None
+    click.echo(json.dumps(_object(result), ensure_ascii=False) if as_json else result)
+    data = _origin(settings.file, settings.scores)
+    report_comparison(report, result, as_json, data=data, asked=settings.about())
 
 
 @dataclass(frozen=True)
@@ -148,18 +150,18 @@ class Options:
     def check(self) -> None:
         """Refuse anything but one kind of scores, and what belongs to another kind."""
         kinds = {"FILE": self.file, "--scores": self.scores, "--best": self.best}
-        given = [name for name, value in kinds.items() if value is not None]
-        if len(given) != 1:
-            told = f", not {' and '.join(given)}" if given else ""
+        used = [name for name, value in kinds.items() if value is not None]
+        if len(used) != 1:
+            named = f", not {' and '.join(used)}" if used else ""
             raise DataError(
-                f"Give one of FILE, --scores and --best{told}. For example --scores 900,850,12."
+                f"Give one of FILE, --scores and --best{named}. For example --scores 900,850,12."
             )
         columns = {"score": self.score, "user": self.user, "public": self.public or None}
         for home, belongings in (("--best", self._shape()), ("FILE", columns)):
             for name, value in belongings.items():
-                if value is not None and home not in given:
+                if value is not None and home not in used:
                     raise DataError(
-                        f"--{name}: it works only with {home}, not with {given[0]}. Leave one of "
+                        f"--{name}: it works only with {home}, not with {used[0]}. Leave one of "
                         "them out."
                     )
         if self.file is not None and not self.public and not self.file.startswith(SAMPLE):
@@ -169,17 +171,17 @@ class Options:
                 "data is public."
             )
 
-    def compare(self, held: ExitStack, *, is_drawn: bool) -> dict[int, Comparison]:
-        """Comparisons by k; `held` closes what is opened for them."""
+    def compare(self, stack: ExitStack, *, is_drawn: bool) -> dict[int, Comparison]:
+        """Comparisons by k; `stack` closes what is opened for them."""
         from privmax.profile import Profile
+        from privmax.sources.scale import Scores
 
         options: dict[str, Any] = {
             "epsilon": self.epsilon,
             "delta": self.delta,
             "ranked": self.ranked,
             "success": self.success,
-            "neighbors": self.neighbors,
-            "growth": self.growth,
+            "scores": Scores(neighbors=self.neighbors, growth=self.growth),
             "mechanisms": self.mechanisms or None,
         }
         everything = read_universe(self.universe, 1)
@@ -193,14 +195,14 @@ class Options:
             else:
                 assert self.file is not None
                 origin, items = find_file(self.file), [self.item]
-                given = Input(origin)
-                columns = name_columns(given, items, self.score, {"user": self.user})
-                data = open_data(given, items, self.score, columns, held)
+                source = Input(origin)
+                columns = name_columns(source, items, self.score, {"user": self.user})
+                data = open_data(source, items, self.score, columns, stack)
                 options |= columns
         return _compare(data, self.k, options, is_drawn=is_drawn)
 
     def about(self) -> dict[str, Any]:
-        """What a page about the comparison is to say that was asked."""
+        """Return what a page about the comparison is to say that was asked."""
         columns = {"item": self.item, "score": self.score, "user": self.user}
         return {
             "data": None if self.file is None else hide_password(self.file),
@@ -223,7 +225,7 @@ class Options:
         return {"best": self.best, "next": self.second, "others": self.others}
 
     def _levels(self, best: int) -> list[tuple[int, int]]:
-        """The levels of an invented profile."""
+        """Return the levels of an invented profile."""
         second, others = self.second, self.others
         if others is not None and second is None:
             raise DataError("--others: it needs --next, the score that they have. Add --next.")
@@ -256,16 +258,16 @@ def _compare(
         return {k: compare(data, k=k, **options)}
     check_near(k, options.get("near"), None)
     numbers = {step for step in STEPS if step <= 10 * k} | {k}
-    found = compare_over(data, sorted(numbers), **options)
-    if k not in found:
+    by_k = compare_over(data, sorted(numbers), **options)
+    if k not in by_k:
         raise ParameterError(
             "k", k, "it must not exceed the size of the universe", "Ask for fewer."
         )
-    return found
+    return by_k
 
 
 def _origin(file: str | None, scores: str | None) -> str:
-    """What was compared on, in words."""
+    """Return what was compared on, in words."""
     if file is not None:
         kind = "invented data included in privmax" if file.startswith(SAMPLE) else "declared public"
         return f"{hide_password(file)}, {kind}"
@@ -286,7 +288,7 @@ def _numbers(text: str) -> list[int]:
     )
 
 
-def _object(found: Comparison) -> dict[str, Any]:
+def _object(comparison: Comparison) -> dict[str, Any]:
     rows = [
         {
             "mechanism": row.name,
@@ -296,21 +298,24 @@ def _object(found: Comparison) -> dict[str, Any]:
             "lead": row.lead,
             "chosen": row.chosen,
             "ahead": row.ahead,
-            **({} if found.k == 1 else _list_object(row)),
+            **({} if comparison.k == 1 else _list_object(row)),
         }
-        for row in found.rows
+        for row in comparison.rows
     ]
-    beside = {} if found.k == 1 else {"k": found.k}
+    extra = {} if comparison.k == 1 else {"k": comparison.k}
     return {
-        "privacy": {"epsilon": plain(found.privacy.epsilon), "delta": plain(found.privacy.delta)},
-        "neighbors": found.neighbors,
-        "universe": found.universe,
-        "near": found.near,
-        "success": plain(found.success),
+        "privacy": {
+            "epsilon": plain(comparison.privacy.epsilon),
+            "delta": plain(comparison.privacy.delta),
+        },
+        "neighbors": comparison.neighbors,
+        "universe": comparison.universe,
+        "near": comparison.near,
+        "success": plain(comparison.success),
         "rows": rows,
-        "unable": dict(found.unable),
-        "why": found.why,
-        **beside,
+        "unable": dict(comparison.unable),
+        "why": comparison.why,
+        **extra,
     }
 
 

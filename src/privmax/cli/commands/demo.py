@@ -48,11 +48,11 @@ def command(folder: str | None, called: str | None) -> None:
 
 
 def name_program() -> str:
-    """How this program was called, so that a command that is printed works as typed."""
+    """Return how this program was called, so that a command that is printed works as typed."""
     first = sys.argv[0]
     if Path(first).name == "__main__.py":
         return f"{quote(sys.orig_argv[0])} -m privmax"
-    found = which("privmax")
-    if found is not None and os.path.realpath(found) == os.path.realpath(first):
+    installed = which("privmax")
+    if installed is not None and os.path.realpath(installed) == os.path.realpath(first):
         return "privmax"
     return quote(first) if Path(first).name.startswith("privmax") else "privmax"

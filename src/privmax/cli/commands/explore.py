@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from contextlib import AbstractContextManager, ExitStack, closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +14,11 @@ from privmax.cli.group import Command, Refused, refusal
 from privmax.cli.messages import describe_error, describe_ledger_error
 from privmax.cli.passwords import hide_password, without_urls
 from privmax.errors import LedgerError, PrivmaxError, explain_install
+
+if TYPE_CHECKING:
+    from socket import socket as Socket
+
+    from privmax.explore.security import Gate
 
 _DECLARED = {
     "table": "Table of a database.",
@@ -66,7 +73,14 @@ def _declarations(command: Any) -> Any:
     "no cost.",
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True,
-              help="Port to listen on; 0: any that is free.")  # fmt: skip
+              help="Port to listen on; 0: any that is free. With --socket: the port that is "
+              "forwarded to it.")  # fmt: skip
+@click.option(
+    "--socket",
+    metavar="PATH",
+    help="Unix socket to listen on instead of a port: only this user can connect to it. Its folder "
+    "must have mode 0700, and is made if it is missing.",
+)
 @click.option(
     "--host", default="127.0.0.1", show_default=True, help="Address to listen on; needs --reason "
     "unless it is loopback."
@@ -95,60 +109,93 @@ def command(**options: Any) -> None:
         raise Refused(
             f"privmax explore needs more packages. {explain_install('explore')}"
         ) from None
+    place = _Place(*(options.pop(name) for name in ("host", "port", "socket", "reason")))
     try:
-        _serve(**options)
+        _serve(place, **options)
     except LedgerError as error:
-        told = describe_ledger_error(error, options["ledger_name"] or "default")
-        raise refusal(error, told) from None
+        message = describe_ledger_error(error, options["ledger_name"] or "default")
+        raise refusal(error, message) from None
     except PrivmaxError as error:
         raise refusal(error, without_urls(describe_error(error))) from None
 
 
+@dataclass(frozen=True)
+class _Place:
+    """Where pages are served, as the options say it."""
+
+    host: str
+    port: int
+    socket: str | None
+    reason: str | None
+
+    def check(self) -> None:
+        from privmax.explore.security import is_loopback
+
+        if not is_loopback(self.host) and not self.reason:
+            raise Refused(
+                f"--host {self.host}: others could reach the pages, without encryption. Say why "
+                "with --reason, or leave it out and use an SSH tunnel."
+            )
+        if self.socket is not None and (not is_loopback(self.host) or not self.port):
+            raise Refused(
+                "--socket: leave out --host, and name the --port that is forwarded to it, such as "
+                "8765."
+            )
+
+    def listen(self) -> AbstractContextManager[Socket]:
+        from privmax.explore.listening import listen, listen_at
+
+        if self.socket is not None:
+            return listen_at(self.socket)
+        return closing(listen(self.host, self.port))
+
+    def announce(self, gate: Gate, number: int) -> None:
+        if self.socket is not None:
+            path = os.path.abspath(self.socket)
+            click.echo(f"Forward a port first: ssh -N -L {number}:{path} HOST", err=True)
+        shown = f"[{self.host}]" if ":" in self.host else self.host
+        click.echo(f"Open http://{shown}:{number}/?key={gate.key}")
+        click.echo("Whoever has this address can use these pages. Ctrl-C ends them.", err=True)
+
+
 def _serve(
+    place: _Place,
     data: tuple[str, ...],
     datasets: str | None,
     ledger: str | None,
     ledger_name: str | None,
     lenient: bool,
-    port: int,
-    host: str,
-    reason: str | None,
     **declared: tuple[str, ...],
 ) -> None:
     from privmax.cli.run import refuse_folder
     from privmax.explore.datasets import read_datasets
-    from privmax.explore.security import is_loopback
-    from privmax.explore.server import gate_for, listen, serve
+    from privmax.explore.server import gate_for, serve
     from privmax.explore.state import Explorer
     from privmax.explore.work import Pool
     from privmax.ledger import Ledger
 
-    if not is_loopback(host) and not reason:
-        raise Refused(
-            f"--host {host}: others could reach the pages, without encryption. Say why with "
-            "--reason, or leave it out and use an SSH tunnel."
-        )
+    place.check()
     if os.environ.get(LEDGER) or os.environ.get(LEDGER_NAME):
         check_ledger(ledger, ledger_name)
-    found = read_datasets({"file": data, **declared}, datasets)
-    for one in found.values():
+    named = read_datasets({"file": data, **declared}, datasets)
+    for one in named.values():
         one.check_place()
     opened = None
     if ledger is not None:
         refuse_folder(ledger)
         opened = Ledger(ledger, ledger_name or "default")
-    elif found:
+    elif named:
         raise Refused("--data needs --ledger, which is charged for answers. Add --ledger FILE.")
-    listening = listen(host, port)
-    try:
-        number = listening.getsockname()[1]
-        gate = gate_for(host, number)
-        explorer = Explorer(gate, Pool(), opened, found, lenient, reason)
-        shown = f"[{host}]" if ":" in host else host
+    with ExitStack() as stack:
+        if opened is not None:
+            stack.callback(opened.close)
+        listening = stack.enter_context(place.listen())
+        number = place.port or listening.getsockname()[1]
+        gate = gate_for(place.host, number, own_user=place.socket is None)
+        explorer = Explorer(gate, Pool(), opened, named, lenient, place.reason)
 
         def announce() -> None:
-            click.echo(f"Open http://{shown}:{number}/?key={gate.key}")
-            click.echo("Whoever has this address can use these pages. Ctrl-C ends them.", err=True)
+            place.announce(gate, number)
             if opened is not None and not opened.strict and not lenient:
                 click.echo(
                     f"The ledger {hide_password(opened.name)} is not strict: nothing can be asked. "
@@ -157,7 +204,3 @@ def _serve(
                 )
 
         serve(explorer, listening, announce)
-    finally:
-        listening.close()
-        if opened is not None:
-            opened.close()

@@ -11,35 +11,50 @@ import click
 
 from privmax.cli.completion import sources
 from privmax.cli.group import Command
-from privmax.cli.inputs import Input, explain_sample, find_file, read_names, read_universe
+from privmax.cli.inputs import (
+    Input,
+    explain_sample,
+    find_file,
+    read_groups,
+    read_names,
+    read_universe,
+)
 from privmax.cli.options import (
     COUNTS_HELP,
     LedgerOptions,
     Limits,
+    groups_options,
     input_options,
     json_option,
     ledger_options,
+    missing_users_option,
     output_option,
     price_terms,
+    rank_option,
     ranked_option,
     report_option,
     split_ledger,
 )
-from privmax.cli.output import with_counts
+from privmax.cli.output import list_groups, with_counts
 from privmax.cli.passwords import hide_password, locate
 from privmax.cli.run import Job, Output, run_job
 from privmax.cli.tables import Column, Table
-from privmax.display import in_words
+from privmax.display import format_label
 from privmax.errors import ParameterError
 from privmax.mechanisms.registry import MECHANISMS
-from privmax.privacy import ADD_REMOVE, REPLACE
+from privmax.privacy import ADD_REMOVE, DELTA_ADVICE, REPLACE
 from privmax.sources.places import add_compressions
 
 if TYPE_CHECKING:
+    from privmax.groups import Groups
     from privmax.itemsets import ItemsetRelease
     from privmax.itemsets.method import Method
-    from privmax.itemsets.release import Layout, Mining
+    from privmax.itemsets.release import GroupedItemsetRelease, Layout, Mining
     from privmax.itemsets.rules import Rule
+    from privmax.release import Release
+
+Show = Callable[[Sequence[object]], Sequence[object]]
+"""Gives an itemset with the names that are printed."""
 
 METHODS = ("blst10", "blst10-laplace", "priv-basis", "smart-trunc", "diff-part", "prefix-tree")
 FORMS = ("fimi", "long", "onehot", "wide")
@@ -59,12 +74,13 @@ together.
     help="How many itemsets to release, as a set; the cost covers all k.",
 )
 @ranked_option
+@groups_options
 @click.option("--epsilon", required=True, help="Privacy cost; decimals are exact.")
 @click.option(
     "--delta",
     default="0",
     show_default=True,
-    help="Probability that the guarantee fails; 0 needs --items.",
+    help=f"Probability that the guarantee fails: {DELTA_ADVICE}. 0 needs --items.",
 )
 @click.option(
     "--items",
@@ -79,16 +95,27 @@ together.
     help="With --item: column of baskets, in a file with one row per item of a basket. Repeat it "
     "if several columns together name a basket.",
 )
-@click.option("--item", metavar="COLUMN", help="With --basket: column of items.")
+@click.option(
+    "--item",
+    metavar="COLUMN",
+    help="With --basket: column of items. Without it: column of lists, each of them a basket.",
+)
 @click.option(
     "--user", metavar="COLUMN", help="Column of individuals; without it each basket counts as one."
 )
+@missing_users_option
 @click.option(
     "--form",
     type=click.Choice(FORMS),
     help="File layout, if not clear from the extension: see above.",
 )
-@click.option("--separator", help="Separator of values in a CSV file.")
+@click.option(
+    "--delimiter",
+    "--separator",
+    "separator",
+    metavar="CHARACTER",
+    help="Character between values in a CSV file; \\t is a tab.",
+)
 @click.option(
     "--header",
     is_flag=True,
@@ -110,7 +137,8 @@ together.
 @click.option(
     "--rules",
     help="Privacy cost (epsilon) of association rules between the released items, on top of "
-    "--epsilon. If noise that needs a delta is smallest, --delta is charged once more.",
+    "--epsilon. If noise that needs a delta is smallest, --delta is charged once more. With --user "
+    "they are about users, with all baskets of each together.",
 )
 @click.option("--neighbors", type=click.Choice([ADD_REMOVE, REPLACE]), help="Default add-remove.")
 @click.option(
@@ -119,7 +147,7 @@ together.
     default="auto",
     show_default=True,
 )
-@click.option("--rank", type=int, help="For limited-domain: how many top candidates compete.")
+@rank_option
 @click.option(
     "--labels", help="JSON file with names to print: a list for items 0, 1, …, or an object."
 )
@@ -135,7 +163,7 @@ def command(output: str | None, report: str | None, as_json: bool, **options: An
     \b
     fimi    one basket per line, whole numbers with spaces between them: .dat,
             and "-", standard input
-    wide    one basket per line, values with a --separator
+    wide    one basket per line, values with a --delimiter
     long    one row per item of a basket, with --basket and --item: CSV, JSON
             Lines, Parquet, a folder of Parquet files, a pattern of such files
             ('logs/*.csv'), or a table of a database with --table
@@ -143,13 +171,16 @@ def command(output: str | None, report: str | None, as_json: bool, **options: An
             the basket has it, otherwise 0 (false, f, no, n); --basket and --user
             may name columns that are not items
 
-    See docs/inputs.md. sample:receipts is included in privmax: the first example works as typed.
+    See privmax help inputs. sample:receipts is included in privmax: the first example works as
+    typed.
 
     \b
     privmax itemsets sample:receipts --basket receipt --item article --user member \\
         --epsilon 1 --delta 1e-6
     privmax itemsets baskets.dat --size 2 --epsilon 1 --delta 1e-6
     privmax itemsets columns.csv --form onehot --epsilon 1 --delta 1e-6
+    privmax itemsets sales.parquet --basket receipt --item article --user member --by region \\
+        --epsilon 1 --delta 1e-6
     """
     limits: Limits = {
         "memory": options.pop("memory"),
@@ -170,17 +201,25 @@ class Options:
     size: str
     k: int
     ranked: bool
+    by: str | None
+    groups: str | None
+    groups_per_user: int | None
+    groups_share: str | None
     epsilon: str
     delta: str
     items: str
     basket: tuple[str, ...]
     item: str | None
     user: str | None
+    missing_users: str | None
     form: str | None
     separator: str | None
     header: bool | None
     table: str | None
     where: str | None
+    encoding: str | None
+    header_is_public: bool
+    check: bool
     longest: int | None
     floor: int
     supports: str | None
@@ -192,33 +231,43 @@ class Options:
     charging: LedgerOptions
 
     def prepare(self, output: Output) -> Job:
+        from privmax.itemsets.reading.forms import refuse_form
         from privmax.itemsets.release import Mining, read_sizes
-        from privmax.release import is_ranked
+        from privmax.sources.dialect import Dialect, read_delimiter
 
         origin = find_file(self.file)
         inputs = {"FILE": origin, "--ledger": self.charging["ledger"], "--items": self.items}
+        inputs["--groups"] = self.groups
         output.check({**inputs, "--labels": self.labels})
         _check_rules(output.table, self.rules)
-        names, data = read_names(self.labels), Input(origin, self.table, self.where)
+        names = read_names(self.labels)
+        dialect = Dialect(None, self.encoding, self.header_is_public, self.check)
+        data = Input(origin, self.table, self.where, dialect)
         data.check()
+        groups = read_groups(self.by, self.groups, self.groups_per_user, self.groups_share)
         mining = Mining.of(
             size=read_sizes(self.size),
             items=read_universe(self.items, 1, "items"),
             ranked=self.ranked,
-            longest=self.longest,
-            floor=self.floor,
             supports=self.supports,
             rules=self.rules,
             unit=self.charging["unit"],
             layout=self._layout(origin),
-            **self._price(),
+            dialect=replace(dialect, delimiter=read_delimiter("separator", self.separator)),
+            groups=groups,
+            **self._price(groups),
         )
+
+        refuse_form(origin, mining.layout, by=self.by)
 
         def show(itemset: Sequence[object]) -> tuple[object, ...]:
             return tuple(names.get(str(one), one) for one in itemset)
 
         def name(release: ItemsetRelease) -> list[tuple[object, ...]]:
-            return [show(itemset) for itemset in release.items]
+            return [show(itemset) for itemset in release.payload.items]
+
+        if groups is not None:
+            return self._job_of_groups(mining, data, show)
 
         def rules(release: ItemsetRelease) -> list[Rule]:
             return [
@@ -237,17 +286,47 @@ class Options:
                 "answers": list(map(_join, name(release))),
             },
             lambda release: {"rule": list(map(_rule, rules(release)))},
-            table=lambda: self._table(show, is_ranked(mining.terms.choice.mechanism)),
+            table=lambda: self._table(show, mining),
+            data=data,
         )
 
-    def _table(self, show: Callable[[Sequence[object]], Sequence[object]], ranked: bool) -> Table:
-        """What --output writes: a list of items a row, and supports if there are."""
+    def _job_of_groups(self, mining: Mining, data: Input, show: Show) -> Job:
+        """The same for each group of --by."""
+
+        def list_fields(release: GroupedItemsetRelease) -> dict[str, object]:
+            shown = [
+                {**one, "itemsets": list(map(show, one["itemsets"]))} for one in release.answers
+            ]
+            return {**release.to_fields("answer"), "groups": shown}
+
+        def list_answers(release: GroupedItemsetRelease) -> list[str]:
+            return [f"{format_label(group)}: {_join(show(one))}" for group, one in release.items]
+
+        return Job(
+            "Mining",
+            lambda request: mining.answer(data.open, request, place=locate(self.file, self.table)),
+            "itemset",
+            lambda release: list_groups(release, lambda itemset: _join(show(itemset))),
+            list_fields,
+            lambda release: {**self._about(release, mining), "answers": list_answers(release)},
+            table=lambda: self._table(show, mining),
+            data=data,
+        )
+
+    def _table(self, show: Show, mining: Mining) -> Table:
+        """What --output writes: a list of items a row, its group and supports if there are."""
         supports = self.supports is not None or self.mechanism in METHODS
+        itemset = Column("itemset", "texts")
+        if self.by is not None:
+            columns: tuple[Column, ...] = (Column(self.by, "text"), itemset)
+        else:
+            columns = (itemset,)
         return Table(
-            (Column("itemset", "texts"),),
-            lambda itemset: [show(itemset)],
+            columns,
+            lambda one: [show(one)] if self.by is None else [one[0], show(one[1])],
             "support" if supports else None,
-            ranked=ranked and self.k > 1,
+            ranked=mining.ranked and self.k > 1,
+            relative=mining.has_relative,
         )
 
     def _layout(self, origin: str) -> Layout:
@@ -262,10 +341,10 @@ class Options:
                 "Give --form wide for baskets, --basket and --item for rows of items, or --form "
                 "onehot for columns of 0 and 1.",
             )  # fmt: skip
-        form = (self.form, self.separator, self.header)
-        return Layout(columns, self.item, self.user, *form, self.where)
+        form = (self.form, self.header, self.where, self.missing_users)
+        return Layout(columns, self.item, self.user, *form, self.longest, self.floor)
 
-    def _price(self) -> dict[str, Any]:
+    def _price(self, groups: Groups | None) -> dict[str, Any]:
         from privmax.itemsets.release import count_touched
 
         price: dict[str, Any] = {
@@ -280,10 +359,10 @@ class Options:
             if self.longest is not None:
                 growth = count_touched(self.longest, self.size, self.user)
             price["growth"] = growth
-        terms = price_terms(self.mechanism, self.rank, **price, k=self.k)
+        terms = price_terms(self.mechanism, self.rank, self.ranked, groups, **price, k=self.k)
         return {"mechanism": terms["given"], "k": self.k} if "given" in terms else terms
 
-    def _about(self, release: ItemsetRelease, mining: Mining) -> dict[str, Any]:
+    def _about(self, release: Release, mining: Mining) -> dict[str, Any]:
         """What a page about the release is to say of it."""
         repeated = release.recorded is not None
         data = None if repeated else hide_password(self.file)  # not of what is there now
@@ -297,10 +376,16 @@ class Options:
             "size": self.size,
             "k": self.k,
             "ranked": self.ranked or None,
+            "by": self.by,
+            "groups": self.groups,
+            "groups_per_user": self.groups_per_user,
+            "groups_share": self.groups_share,
             "basket": ", ".join(self.basket) or None,
             "item": self.item,
             "user": self.user,
+            "missing_users": self.missing_users,
             "form": self.form,
+            "encoding": self.encoding,
             "where": self.where,
             "longest": self.longest,
             "floor": self.floor or None,
@@ -310,7 +395,7 @@ class Options:
             "items": mining.items.size or self.items,
         }
         return {
-            "question": _question(self.size, self.k, data),
+            "question": _question(self.size, self.k, data, self.by),
             "repeated": repeated,
             "asked": asked,
             "unit": one,
@@ -321,8 +406,8 @@ class Options:
 def _check_rules(output: str | None, rules: str | None) -> None:
     """Refuse a table that would leave rules out: they have columns of their own."""
     if output is not None and rules is not None and not output.lower().endswith(".json"):
-        told = "a table of itemsets has no place for association rules"
-        raise ParameterError("output", output, told, "Write a .json file.")
+        why = "a table of itemsets has no place for association rules"
+        raise ParameterError("output", output, why, "Write a .json file.")
 
 
 def _make_method(given: Options) -> Method:
@@ -340,10 +425,11 @@ def _make_method(given: Options) -> Method:
     return made
 
 
-def _question(size: str, k: int, data: str | None) -> str:
+def _question(size: str, k: int, data: str | None, by: str | None) -> str:
     """None: a request that is repeated does not tell."""
     kind = "items" if size == "any" else f"{size} items"
     where = "" if data is None else f" in {data}"
+    where = where if by is None else f" in each “{by}”{where.replace(' in ', ' of ', 1)}"
     return (
         f"Which {f'set of {kind} is' if k == 1 else f'{k} sets of {kind} are'} most "
         f"frequent{where}?"
@@ -351,7 +437,7 @@ def _question(size: str, k: int, data: str | None) -> str:
 
 
 def _join(itemset: Sequence[object]) -> str:
-    return " + ".join(map(in_words, itemset))
+    return " + ".join(map(format_label, itemset))
 
 
 def _rule(rule: Rule) -> str:
@@ -364,7 +450,7 @@ def _fields(
 ) -> dict[str, object]:
     """What was released, with the names that --labels gives."""
     return {
-        **release.answer_fields(),
+        **release.to_fields("answer"),
         "itemset": shown[0] if shown else None,
         "itemsets": shown,
         "rules": [rule.to_dict() for rule in rules],

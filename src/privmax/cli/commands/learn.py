@@ -24,17 +24,19 @@ from privmax.cli.messages import describe_error
 from privmax.cli.options import (
     LedgerOptions,
     Limits,
+    delimiter_option,
     input_options,
     json_option,
     ledger_options,
     price_terms,
+    rank_option,
     report_option,
     split_ledger,
 )
 from privmax.cli.output import busy
 from privmax.cli.passwords import hide_password, locate, without_urls
 from privmax.cli.run import Job, Output, run_job
-from privmax.display import spell_out
+from privmax.display import escape_text
 from privmax.errors import (
     DataError,
     ParameterError,
@@ -42,12 +44,15 @@ from privmax.errors import (
     PrivmaxError,
     refuse_given,
 )
-from privmax.ledger import Price
+from privmax.ledger import Charge
 from privmax.ledger.events import ROW
 from privmax.mechanisms.registry import MECHANISMS
 from privmax.numbers import exact
 from privmax.privacy import ADD_REMOVE, REPLACE, Privacy
 from privmax.sources.conditions import Condition
+from privmax.sources.dialect import Dialect
+from privmax.sources.places import refuse_unreadable
+from privmax.sources.separated import split_line
 from privmax.writing import check_file, write
 
 if TYPE_CHECKING:
@@ -56,7 +61,7 @@ if TYPE_CHECKING:
 
     from privmax.learning import Hypothesis, HypothesisClass, Schema, Scores, Shape
     from privmax.learning.classes.contract import Codes
-    from privmax.ledger.payment import Request
+    from privmax.ledger.request import Request
     from privmax.release import Release
 
 CLASSES = {
@@ -70,7 +75,7 @@ CLASSES = {
 _BITS = ("conjunctions", "disjunctions")
 """Those that need no bounds where every feature is 0 or 1."""
 
-_FITTING = [name for name in MECHANISMS if name not in ("joint-exponential", "choosing")]
+_FITTING = [name for name, entry in MECHANISMS.items() if not {"k", "growth"} & {*entry.requires}]
 """Mechanisms that need neither k nor growth: one rule is drawn, and an example touches any number
 of rules.
 """
@@ -136,13 +141,14 @@ of rules.
 @click.option(
     "--mechanism", type=click.Choice(["auto", *_FITTING]), default="auto", show_default=True
 )
-@click.option("--rank", type=int, help="For limited-domain: how many top candidates compete.")
+@rank_option
 @click.option("--save", metavar="MODEL", help="Write the rule to this file, as --json prints it.")
 @click.option(
     "--apply",
     metavar="MODEL",
     help="Learn nothing: print the predictions of a saved rule for FILE, as CSV.",
 )
+@delimiter_option
 @input_options
 @ledger_options
 @report_option
@@ -161,8 +167,8 @@ def command(
 
     FILE has one row per individual: CSV with numbers ("-" reads standard input), JSON Lines,
     Parquet, a folder of Parquet files, a pattern of such files ('rows/*.csv'), or a table of a
-    database with --table. See docs/inputs.md. The rule with the most correct rows is chosen from
-    one of these classes:
+    database with --table. See privmax help inputs. The rule with the most correct rows is chosen
+    from one of these classes:
 
     \b
     stumps        one column compared with one threshold
@@ -172,7 +178,7 @@ def command(
 
     Thresholds divide the range from --low to --high into equal cells. Conjunctions and
     disjunctions need none if every column is 0 or 1. For text, categories and missing values
-    declare the columns with --schema: see docs/howto/schema.md.
+    declare the columns with --schema: see privmax help schema.
 
     The output of --apply is as private as FILE: the rule is released, the rows are not.
 
@@ -187,17 +193,17 @@ def command(
         "temporary": options.pop("temporary"),
         "pad_time": options.pop("pad_time"),
     }
-    charging, asked = split_ledger(options)
+    charging, settings = split_ledger(options)
     output = Output(as_json, report, others={"save": save})
     if apply is not None:
         try:
             _check_alone(context)
-            click.echo(_predict(find_file(asked["file"]), apply), nl=False)
+            click.echo(_predict(settings, apply), nl=False)
         except PrivmaxError as error:
-            raise refusal(error, without_urls(explain_sample(error, asked["file"]))) from None
+            raise refusal(error, without_urls(explain_sample(error, settings["file"]))) from None
         return
-    given = Options(**asked, save=save, charging=charging)
-    run_job(given.prepare, charging, output, limits, partial(explain_sample, file=given.file))
+    question = Options(**settings, save=save, charging=charging)
+    run_job(question.prepare, charging, output, limits, partial(explain_sample, file=question.file))
 
 
 @dataclass(frozen=True)
@@ -222,6 +228,10 @@ class Options:
     rank: int | None
     table: str | None
     where: str | None
+    delimiter: str | None
+    encoding: str | None
+    header_is_public: bool
+    check: bool
     save: str | None
     charging: LedgerOptions
 
@@ -235,7 +245,7 @@ class Options:
         )
         labels = _labels(self.labels)
         columns = None if self.features is None else _columns(self.features, label)
-        price = self._price()
+        cost = self._price()
         low, high = _Bounds.read("low", self.low), _Bounds.read("high", self.high)
         schema = None if self.schema is None else _schema(self.schema, columns, label)
         if schema is not None:
@@ -245,10 +255,12 @@ class Options:
         output.check({"FILE": origin, "--ledger": self.charging["ledger"]})
         if self.save is not None:
             check_file(self.save, "save")
-        data = Input(origin, self.table, self.where)
+        dialect = Dialect(self.delimiter, self.encoding, self.header_is_public, self.check)
+        data = Input(origin, self.table, self.where, dialect)
         data.check()
+        refuse_unreadable(origin, as_table=False)
         place = locate(self.file, self.table)
-        lesson = Lesson(data, place, label, labels, columns, rules, self._terms(price))
+        lesson = LearnJob(data, place, label, labels, columns, rules, self._terms(cost))
         return Job(
             "Learning",
             lesson.answer,
@@ -258,6 +270,7 @@ class Options:
             lambda release: {**self._about(release, labels), **lesson.about(release)},
             below=f"{'unit':11}each row is one individual",
             save=None if self.save is None else partial(_save, self.save),
+            data=data,
         )
 
     def _price(self) -> dict[str, Any]:
@@ -266,20 +279,22 @@ class Options:
             self.mechanism, self.rank, epsilon=epsilon, delta=self.delta, neighbors=self.neighbors
         )
 
-    def _terms(self, price: dict[str, Any]) -> dict[str, Any]:
+    def _terms(self, cost: dict[str, Any]) -> dict[str, Any]:
         """Parameters of the estimator."""
         options = {"floor": self.floor, "unit": self.charging["unit"]}
-        return {**options, **({"mechanism": price["given"]} if "given" in price else price)}
+        return {**options, **({"mechanism": cost["given"]} if "given" in cost else cost)}
 
     def _about(self, release: Release, labels: Sequence[Label]) -> dict[str, Any]:
-        """What a page about the release is to say of it."""
+        """Return what a page about the release is to say of it."""
         repeated = release.recorded is not None
         data = None if repeated else hide_password(self.file)  # not of what is there now
-        asked = {
+        settings = {
             "data": data,
             "dataset": self.charging["dataset"],
             "table": self.table and hide_password(self.table),
             "where": self.where,
+            "delimiter": self.delimiter,
+            "encoding": self.encoding,
             "label": self.label,
             "labels": labels,
             "features": self.features,
@@ -295,12 +310,12 @@ class Options:
         return {
             "question": f"Which rule predicts “{self.label}” best{f' in {data}' if data else ''}?",
             "repeated": repeated,
-            "asked": asked,
+            "asked": settings,
             "unit": "one row",
         }
 
 
-class Lesson:
+class LearnJob:
     """A rule to be learned.
 
     data       where the rows are
@@ -326,12 +341,16 @@ class Lesson:
         self._model: Named | None = None
 
     def answer(self, request: Request | None) -> Release:
-        """The release. Without the names of columns those are read first, when the budget allows
-        what it will cost at least.
+        """Return the release.
+
+        Where columns are not named, their names are read first, when the budget allows what the
+        release will cost at least.
         """
+        if self._data.dialect.check:
+            return self._check(request)
         read, columns = self._read, self._columns
         if columns is None:
-            if request is not None and request.ledger.strict:
+            if request is not None and request.payer.strict:
                 raise ParameterError.required(
                     "features", "a strict ledger is charged before FILE is read, so the "
                     "columns must be named",
@@ -340,23 +359,50 @@ class Lesson:
             if request is not None and self._ask(request):
                 columns = read_columns(self._data, self._label)
             else:
-                found = self._read()
-                read, columns = (lambda: found), found.features
-        named = self._rules.of(columns), self._label, tuple(columns)
-        where = self._data.where
-        some = None if where is None else NamedSome(*named, str(Condition.of(where)))
-        self._model = some or Named(*named)
+                examples = self._read()
+                read, columns = (lambda: examples), examples.features
+        self._model = self._name(columns)
         return self._fit(self._model, read, request)
 
+    def _name(self, columns: Sequence[str]) -> Named:
+        """Return the class of rules with all that tells this question from others."""
+        named = self._rules.of(columns), self._label, tuple(columns)
+        where = None if self._data.where is None else str(Condition.of(self._data.where))
+        dialect = self._data.dialect
+        if dialect.delimiter is not None or dialect.encoding is not None:
+            return NamedText(*named, where, dialect.delimiter, dialect.encoding)
+        return Named(*named) if where is None else NamedSome(*named, where)
+
+    def _check(self, request: Request | None) -> Release:
+        """Read the rows and see that they fit, and the cost the ledger; nothing is charged."""
+        from privmax.best_items import BestItems
+        from privmax.learning.classes.contract import Shape
+        from privmax.learning.estimator import PrivateERM, describe_fit
+        from privmax.release import check_only, refuse_strict
+        from privmax.universe import Universe
+
+        refuse_strict(request)
+        features = self._read().features
+        model = self._name(features)
+        size = model.size(Shape(len(features), len(self._labels)))
+        learner = PrivateERM(model, labels=self._labels, ledger=request, **self._options)
+        description = describe_fit(learner, len(features), self._place)
+        options = {name: one for name, one in self._options.items() if name != "floor"}
+        options["unit"] = options["unit"] or ROW
+        if "mechanism" in options:
+            options["given"] = options.pop("mechanism")
+        question = BestItems(**options, universe=Universe(size))
+        return check_only(question, None, request, description=description)
+
     def words(self, release: Release) -> list[str]:
-        """The released rule, line by line; or none."""
+        """Return the released rule, line by line; or none."""
         from privmax.learning.rules import describe_rule
 
         rule = self._rule(release)
         return [] if rule is None else describe_rule(rule, self._label)
 
     def fields(self, release: Release) -> dict[str, object]:
-        """The released rule as JSON."""
+        """Return the released rule as JSON."""
         assert self._model is not None
         return {
             "rule": self._rule(release),
@@ -368,7 +414,7 @@ class Lesson:
         }
 
     def about(self, release: Release) -> dict[str, Any]:
-        """What a page about the release is to say of the rule and its class."""
+        """Return what a page about the release is to say of the rule and its class."""
         from privmax.learning.classes.contract import Shape
         from privmax.report.release_page import proofs_of
 
@@ -377,7 +423,7 @@ class Lesson:
         return {
             "universe": model.size(Shape(len(model.features), len(self._labels))),
             "answers": ["; ".join(self.words(release))] if release else [],
-            "proofs": ["docs/proofs/learning.md", *proofs_of(type(model.hypotheses))],
+            "proofs": ["privmax help proofs/learning", *proofs_of(type(model.hypotheses))],
         }
 
     def _rule(self, release: Release) -> Any:
@@ -390,30 +436,32 @@ class Lesson:
 
     def _read(self) -> Examples:
         columns = self._rules.schema or self._columns
-        found = read_examples(self._data, columns, self._label, self._labels)
-        self._rules.fits(found)
-        return found
+        examples = read_examples(self._data, columns, self._label, self._labels)
+        self._rules.fits(examples)
+        return examples
 
     def _ask(self, request: Request) -> bool:
-        """Whether the request was charged before. If not, what costs at least this and does not fit
-        is refused: what `auto` chooses follows from the size of the class, and so from the columns.
-        """
-        from privmax.release import Terms
+        """Return whether the request was charged before, and refuse one that cannot fit.
 
-        given, unit = self._options.get("mechanism"), self._options["unit"] or ROW
-        if given is not None:
-            price = Terms(given=given, unit=unit).cost()
+        What `auto` chooses follows from the size of the class, and so from the columns: what is
+        refused here costs at least this and does not fit.
+        """
+        from privmax.best_items import BestItems
+
+        mechanism, unit = self._options.get("mechanism"), self._options["unit"] or ROW
+        if mechanism is not None:
+            charge = BestItems(given=mechanism, unit=unit).charge()
         else:
             neighbors = self._options["neighbors"] or ADD_REMOVE
-            price = Price(Privacy(self._options["epsilon"]), neighbors=neighbors, unit=unit)
-        return request.ledger.ask(price, request=request.id, account=request.account)
+            charge = Charge(Privacy(self._options["epsilon"]), neighbors=neighbors, unit=unit)
+        return request.payer.ask(charge, request=request.id, account=request.account)
 
     def _fit(self, model: Named, read: Callable[[], Examples], request: Request | None) -> Release:
         from privmax.learning import PrivateERM
 
         def arrays() -> tuple[NDArray[np.float64], list[Label]]:
-            found = read()
-            return found.X, list(found.y)
+            examples = read()
+            return examples.X, list(examples.y)
 
         learner = PrivateERM(model, labels=self._labels, ledger=request, **self._options)
         try:
@@ -456,6 +504,15 @@ class NamedSome(Named):
 
 
 @dataclass(frozen=True)
+class NamedText(Named):
+    """The same, learned from a file of text that is read as was declared."""
+
+    where: str | None
+    delimiter: str | None
+    encoding: str | None
+
+
+@dataclass(frozen=True)
 class _Bounds:
     """What --low or --high says: a number for all columns, and numbers for some."""
 
@@ -464,10 +521,10 @@ class _Bounds:
     some: Mapping[str, float]
 
     @classmethod
-    def read(cls, option: str, given: Sequence[str]) -> _Bounds:
+    def read(cls, option: str, texts: Sequence[str]) -> _Bounds:
         every: float | None = None
         some: dict[str, float] = {}
-        for text in given:
+        for text in texts:
             name, equals, number = text.rpartition("=")
             known = name in some if equals else every is not None
             if known:
@@ -518,9 +575,9 @@ class _Class:
     def check(self, features: Sequence[str] | None) -> None:
         """Refuse what is wrong whatever the data, before that is read."""
         if self.schema is not None:
-            given = {"low": self.low or None, "high": self.high or None, "cells": self.cells}
+            bounds = {"low": self.low or None, "high": self.high or None, "cells": self.cells}
             refuse_given(
-                {name: value and _plain_bounds(value) for name, value in given.items()},
+                {name: value and _plain_bounds(value) for name, value in bounds.items()},
                 "--schema says it for every column",
             )
         if self.literals is not None and self.name not in _BITS:
@@ -572,7 +629,7 @@ class _Class:
 
 
 def _schema(file: str, columns: Sequence[str] | None, label: str) -> Schema:
-    """The schema of a file, or that of some of its columns."""
+    """Return the schema of a file, or that of some of its columns."""
     from privmax.learning.schema import Schema
 
     schema = Schema.from_file(file)
@@ -596,44 +653,44 @@ def _require(option: str, value: str | None, why: str, remedy: str) -> str:
     return value
 
 
-def _labels(given: str | None) -> list[Label]:
-    """The labels declared: numbers if all of them are, otherwise text."""
-    if given is None:
+def _labels(value: str | None) -> list[Label]:
+    """Return the labels declared: numbers if all of them are, otherwise text."""
+    if value is None:
         raise ParameterError.required(
             "labels", "all possible labels must be declared: which of them occur is private",
             "For example --labels 0,1.",
         )  # fmt: skip
-    texts = [text.strip() for text in _join_values("labels", given)]
+    texts = [text.strip() for text in _join_values("labels", value)]
     numbers = [_numeral(text) for text in texts]
     known: list[Label] = [number for number in numbers if number is not None]
     labels = known if len(known) == len(texts) else list[Label](texts)
     if len(labels) < 2 or len(set(labels)) < len(labels) or "" in texts:
         raise ParameterError(
             "labels",
-            given,
+            value,
             "it must name at least two different labels",
             "For example --labels 0,1 or --labels no,yes.",
         )
     return labels
 
 
-def _columns(given: str, label: str) -> list[str]:
-    columns = [column.strip() for column in _join_values("features", given)]
+def _columns(value: str, label: str) -> list[str]:
+    columns = [column.strip() for column in _join_values("features", value)]
     if not columns or len(set(columns)) < len(columns) or label in columns:
         raise ParameterError(
-            "features", given, "it must name distinct columns, and not the label",
+            "features", value, "it must name distinct columns, and not the label",
             "For example --features age,visits.",
         )  # fmt: skip
     return columns
 
 
-def _join_values(option: str, given: str) -> list[str]:
+def _join_values(option: str, value: str) -> list[str]:
     """Values with commas between them; in quotes if they hold one."""
     try:
-        return next(csv.reader([given], strict=True), [])
-    except csv.Error:
+        return split_line(value)
+    except DataError:
         raise ParameterError(
-            option, given, "it is not a comma-separated list", "Close its quotes."
+            option, value, "it is not a comma-separated list", "Close its quotes."
         ) from None
 
 
@@ -645,12 +702,12 @@ def _numeral(text: str) -> int | float | None:
     return None
 
 
-def _float(option: str, given: str, number: str) -> float:
+def _float(option: str, value: str, number: str) -> float:
     try:
         return float(exact(option, number))
     except (ParameterError, OverflowError):
         raise ParameterError(
-            option, given, "it must be NUMBER or COLUMN=NUMBER",
+            option, value, "it must be NUMBER or COLUMN=NUMBER",
             f"For example --{option} 100 or --{option} age=100.",
         ) from None  # fmt: skip
 
@@ -667,7 +724,7 @@ def _without_warning() -> Iterator[None]:
 def _save(save: str, release: Release, shown: str) -> None:
     """All of it or nothing: what stood in the file is replaced when the new rule is complete."""
     if release.item is None:
-        click.echo(f"No rule to save: {spell_out(save)} was not written.", err=True)
+        click.echo(f"No rule to save: {escape_text(save)} was not written.", err=True)
         return
     try:
         write(f"{shown}\n", save, "save")
@@ -686,19 +743,23 @@ def _check_alone(context: click.Context) -> None:
     """Refuse options that --apply has no use for."""
     for option in context.command.params:
         name = str(option.name)
-        given = context.get_parameter_source(name) == ParameterSource.COMMANDLINE
-        if given and name not in ("file", "apply"):
+        is_typed = context.get_parameter_source(name) == ParameterSource.COMMANDLINE
+        if is_typed and name not in _APPLYING:
             spelled = option.opts[0].removeprefix("--")
             raise ParameterError(
                 spelled,
                 context.params[name],
-                "--apply takes only FILE",
+                "--apply takes only FILE, and what says how to read it",
                 "Leave it out.",
             )
 
 
-def _predict(file: str, model: str) -> str:
-    """A column of labels, under its name."""
+_APPLYING = ("file", "apply", "delimiter", "encoding", "header_is_public")
+"""What goes with --apply."""
+
+
+def _predict(settings: Mapping[str, Any], model: str) -> str:
+    """Return a column of labels, under its name."""
     from privmax.learning.rules import apply_rule, list_features
 
     saved = _load_model(model)
@@ -706,7 +767,10 @@ def _predict(file: str, model: str) -> str:
     features = list_features(saved["rule"])
     some = features if schema is None or not features else schema.only(features)
     with busy("Reading"):
-        X = read_examples(Input(file), some, None, []).X
+        dialect = Dialect(settings["delimiter"], settings["encoding"], settings["header_is_public"])
+        data = Input(find_file(settings["file"]), dialect=dialect)
+        data.check()
+        X = read_examples(data, some, None, []).X
     columns = {name: X[:, place] for place, name in enumerate(features)}
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
@@ -716,7 +780,7 @@ def _predict(file: str, model: str) -> str:
 
 
 def _load_model(model: str) -> dict[str, Any]:
-    """What --save wrote."""
+    """Return what --save wrote."""
     from privmax.learning.rules import check_rule
     from privmax.learning.schema import Schema
 
@@ -728,7 +792,7 @@ def _load_model(model: str) -> dict[str, Any]:
         rule = check_rule(saved["rule"], schema)
         return {"label": saved["label"], "rule": rule, "schema": schema}
     except OSError as error:
-        told = f"it cannot be read ({error.strerror})"
+        reason = f"it cannot be read ({error.strerror})"
     except (ValueError, KeyError, TypeError, RecursionError):
-        told = "the file has no rule"
-    raise ParameterError("apply", model, told, "Give a file that privmax learn --save wrote.")
+        reason = "the file has no rule"
+    raise ParameterError("apply", model, reason, "Give a file that privmax learn --save wrote.")

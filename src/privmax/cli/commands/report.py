@@ -9,7 +9,7 @@ import click
 from privmax.cli.environment import LEDGER, LEDGER_NAME, check_ledger
 from privmax.cli.group import Command, Refused, refusal
 from privmax.cli.messages import describe_error, describe_ledger_error
-from privmax.display import spell_out
+from privmax.display import escape_text
 from privmax.errors import LedgerError, PrivmaxError
 
 YAML, MARKDOWN = (".yaml", ".yml"), (".md", ".markdown")
@@ -82,29 +82,33 @@ def _write(
     from privmax.report.deployment import Deployment
 
     refuse_folder(ledger)
-    given: dict[str, tuple[Any, tuple[str, ...]]] = {
+    outputs: dict[str, tuple[Any, tuple[str, ...]]] = {
         "registry": (entry, YAML),
         "checklist": (listed, MARKDOWN),
     }
-    writing.check_apart({key: path for key, (path, _) in given.items()}, {"--ledger": ledger})
-    for option, (path, endings) in given.items():
+    writing.check_apart({key: path for key, (path, _) in outputs.items()}, {"--ledger": ledger})
+    for option, (path, endings) in outputs.items():
         if path is not None:
             writing.check_file(path, option, endings)
     with Ledger(ledger, name) as opened:
-        found = Deployment.of(opened, request)
-    fields = registry.fields(found, tier)
+        deployment = Deployment.of(opened, request)
+    if deployment.unread:
+        message = f"{deployment.unread} events cannot be read and are not counted."
+        click.echo(f"{message} Run privmax budget verify.", err=True)
+    fields = registry.fields(deployment, tier)
     if entry is None and listed is None:
         click.echo(registry.to_yaml(fields), nl=False)
     if entry is not None:
         writing.write(registry.to_yaml(fields), entry, "registry", YAML)
         missing = sum(bool(one.add) for one in fields)
         click.echo(
-            f"{'registry':11}{spell_out(entry)}: {missing} of {len(fields)} fields are for a person"
+            f"{'registry':11}{escape_text(entry)}: "
+            f"{missing} of {len(fields)} fields are for a person"
         )
     if listed is not None:
-        writing.write(checklist.to_markdown(found), listed, "checklist", MARKDOWN)
-        items = checklist.items(found)
+        writing.write(checklist.to_markdown(deployment), listed, "checklist", MARKDOWN)
+        items = checklist.items(deployment)
         left = sum(one.state != "known" for one in items)
         click.echo(
-            f"{'checklist':11}{spell_out(listed)}: {left} of {len(items)} items are for a person"
+            f"{'checklist':11}{escape_text(listed)}: {left} of {len(items)} items are for a person"
         )

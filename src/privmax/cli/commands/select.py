@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,32 +11,45 @@ import click
 
 from privmax.cli.completion import sources
 from privmax.cli.group import Command
-from privmax.cli.inputs import Input, explain, find_file, name_columns, open_data, read_universe
+from privmax.cli.inputs import (
+    Input,
+    explain,
+    find_file,
+    name_columns,
+    open_data,
+    read_groups,
+    read_universe,
+)
 from privmax.cli.options import (
     COUNTS_HELP,
     LedgerOptions,
     Limits,
+    delimiter_option,
     delta_option,
+    groups_options,
     growth_option,
     input_options,
     json_option,
     ledger_options,
+    missing_users_option,
     output_option,
     price_terms,
+    rank_option,
     ranked_option,
     report_option,
     split_ledger,
 )
-from privmax.cli.output import with_counts
+from privmax.cli.output import list_groups, with_counts
 from privmax.cli.passwords import hide_password, locate
 from privmax.cli.run import Job, Output, run_job
-from privmax.cli.tables import Column, Table
-from privmax.display import in_words
+from privmax.cli.tables import Table, item_table
+from privmax.display import format_label
 from privmax.errors import PrivmaxError
 from privmax.mechanisms.registry import MECHANISMS
 from privmax.privacy import ADD_REMOVE, REPLACE
 
 if TYPE_CHECKING:
+    from privmax.best_items import BestItems
     from privmax.release import Release
 
 
@@ -65,6 +78,8 @@ if TYPE_CHECKING:
 @click.option(
     "--bound", type=int, help="With --weight: the most that one individual can add to an item."
 )
+@missing_users_option
+@delimiter_option
 @input_options
 @click.option(
     "--epsilon", required=True, help="Privacy cost; decimals are exact: 0.1 is one tenth."
@@ -98,11 +113,12 @@ if TYPE_CHECKING:
     help="How many items to release, as a set; the cost covers all k.",
 )
 @ranked_option
+@groups_options
 @click.option("--counts", help=COUNTS_HELP.format("counts of the items"))
 @click.option(
     "--mechanism", type=click.Choice(["auto", *MECHANISMS]), default="auto", show_default=True
 )
-@click.option("--rank", type=int, help="For limited-domain: how many top candidates compete.")
+@rank_option
 @growth_option
 @ledger_options
 @output_option
@@ -115,7 +131,7 @@ def command(output: str | None, report: str | None, as_json: bool, **options: An
     input); rows to count: such a file with --user, a Parquet file, or a folder of Parquet files; a
     database, with --table: a SQLite or DuckDB file, or a URL; or sample:NAME, a data set included
     in privmax. Files may be compressed (.gz, .zst), and a pattern such as 'logs/*.parquet' reads
-    several. The first two examples work as typed. See docs/inputs.md.
+    several. The first two examples work as typed. See privmax help inputs.
 
     \b
     privmax select sample:counts --item query --score people --epsilon 1 --delta 1e-6
@@ -123,6 +139,8 @@ def command(output: str | None, report: str | None, as_json: bool, **options: An
     privmax select postgres://db/shop --table searches --item query --user user_id \\
         --epsilon 1 --delta 1e-6
     privmax select searches.jsonl --where "country = 'DE'" --item query --user user_id \\
+        --epsilon 1 --delta 1e-6
+    privmax select visits.parquet --item page --user visitor --by region --groups regions.csv \\
         --epsilon 1 --delta 1e-6
     """
     limits: Limits = {
@@ -146,8 +164,13 @@ class Options:
     score: str | None
     weight: str | None
     bound: int | None
+    missing_users: str | None
     table: str | None
     where: str | None
+    delimiter: str | None
+    encoding: str | None
+    header_is_public: bool
+    check: bool
     epsilon: str
     delta: str
     universe: str
@@ -156,6 +179,10 @@ class Options:
     resolution: str | None
     k: int
     ranked: bool
+    by: str | None
+    groups: str | None
+    groups_per_user: int | None
+    groups_share: str | None
     counts: str | None
     mechanism: str
     rank: int | None
@@ -163,19 +190,30 @@ class Options:
     charging: LedgerOptions
 
     def prepare(self, output: Output) -> Job:
-        from privmax.release import is_ranked
         from privmax.selection import Selection
+        from privmax.sources.dialect import Dialect
         from privmax.sources.tables import Columns
 
         origin = find_file(self.file)
-        inputs = {"FILE": origin, "--ledger": self.charging["ledger"], "--universe": self.universe}
+        inputs = {
+            "FILE": origin,
+            "--ledger": self.charging["ledger"],
+            "--universe": self.universe,
+            "--groups": self.groups,
+        }
         output.check(inputs)
         everything = read_universe(self.universe, len(self.item))
-        data = Input(origin, self.table, self.where)
-        columns = name_columns(data, self.item, self.score, self._counting())
+        dialect = Dialect(self.delimiter, self.encoding, self.header_is_public, self.check)
+        data = Input(origin, self.table, self.where, dialect)
+        groups = read_groups(self.by, self.groups, self.groups_per_user, self.groups_share)
+        columns = name_columns(
+            data, self.item, self.score, self._counting(), grouped=groups is not None
+        )
         price = price_terms(
             self.mechanism,
             self.rank,
+            self.ranked,
+            groups,
             epsilon=self.epsilon,
             delta=self.delta,
             neighbors=self.neighbors,
@@ -183,13 +221,15 @@ class Options:
             k=self.k,
         )
         selection = Selection.of(
-            Columns(**columns, where=self.where),
+            Columns(**columns, where=self.where, missing_users=self.missing_users),
             sensitivity=self.sensitivity,
             resolution=self.resolution,
             unit=self.charging["unit"],
             universe=everything,
             ranked=self.ranked,
             counts=self.counts,
+            dialect=dialect,
+            groups=groups,
             **price,
         )
         read = partial(open_data, data, self.item, self.score, columns)
@@ -199,24 +239,27 @@ class Options:
             "Counting",
             partial(selection.answer, read, place=place, ready=ready),
             "item",
-            lambda release: with_counts(list(map(in_words, release.items)), release),
-            lambda release: release.answer_fields(),
+            _list_items if groups is None else list_groups,
+            lambda release: release.to_fields("answer"),
             lambda release: {"universe": everything, **self._about(release, bool(columns))},
-            table=lambda: self._table(is_ranked(selection.terms.choice.mechanism)),
+            table=lambda: self._table(selection.question),
+            data=data,
         )
 
-    def _table(self, ranked: bool) -> Table:
-        """What --output writes: the columns that items are named by, and counts if there are."""
+    def _table(self, question: BestItems) -> Table:
+        """What --output writes: the columns that groups and items are named by, and counts."""
+        from privmax.release import is_ranked
 
-        def split(item: object) -> Sequence[object]:
-            return item if len(self.item) > 1 and isinstance(item, tuple) else [item]
-
-        names = tuple(Column(name, "text") for name in self.item)
-        count = None if self.counts is None else "count"
-        return Table(names, split, count, ranked=ranked and self.k > 1)
+        return item_table(
+            self.item,
+            self.counts is not None,
+            ranked=is_ranked(question.choice.mechanism) and self.k > 1,
+            relative=question.order_noise is not None,
+            by=self.by,
+        )
 
     def explain(self, error: PrivmaxError) -> str:
-        return explain(error, self.file)
+        return explain(error, self.file, self.header_is_public)
 
     def _counting(self) -> dict[str, Any]:
         return {"user": self.user, "weight": self.weight, "bound": self.bound}
@@ -230,7 +273,10 @@ class Options:
             "table": self.table and hide_password(self.table),
             "item": self.item,
             **self._counting(),
+            "missing_users": self.missing_users,
             "where": self.where,
+            "delimiter": self.delimiter,
+            "encoding": self.encoding,
             "score": self.score or (None if is_table else "score"),
             "sensitivity": self.sensitivity,
             "resolution": self.resolution,
@@ -239,25 +285,35 @@ class Options:
         if repeated and not is_table:  # nor what the columns of ready scores are called
             asked |= {"item": None, "score": None}
         return {
-            "question": _question(asked["item"], self.k, asked["data"]),
+            "question": _question(asked["item"], self.k, asked["data"], self.by),
             "repeated": repeated,
             "asked": {
                 **asked,
                 "growth": self.growth,
                 "k": self.k,
                 "ranked": self.ranked or None,
+                "by": self.by,
+                "groups": self.groups,
+                "groups_per_user": self.groups_per_user,
+                "groups_share": self.groups_share,
                 "counts": self.counts,
                 "mechanism": self.mechanism,
             },
             "unit": unit,
-            "answers": list(map(in_words, release.items)),
+            "answers": list(map(release.name_item, release.items)),
         }
 
 
-def _question(item: tuple[str, ...] | None, k: int, data: str | None) -> str:
+def _list_items(release: Release) -> list[str]:
+    """The items in words."""
+    return with_counts(list(map(format_label, release.items)), release)
+
+
+def _question(item: tuple[str, ...] | None, k: int, data: str | None, by: str | None) -> str:
     """None: a request that is repeated does not tell."""
     key = "item" if item is None else f"“{' and '.join(item)}”"
     where = "" if data is None else f" of {data}"
+    where = where if by is None else f" of each “{by}”{where}"
     return (
         f"Which {key} is at the top{where}?"
         if k == 1

@@ -1,4 +1,6 @@
-"""What each command prints with --json, as JSON Schema: select.json, budget-show.json, …;
+"""What each command prints with --json, as JSON Schema.
+
+One file per command, such as select.json and budget-show.json; check.json with --check;
 refusal.json at exit 3.
 """
 
@@ -12,11 +14,11 @@ FOLDER = Path(__file__).parent
 
 
 def names() -> list[str]:
-    """The names of all schemas."""
+    """Return the names of all schemas."""
     return sorted(path.stem for path in FOLDER.glob("*.json"))
 
 
 def schema(name: str) -> dict[str, Any]:
-    """A schema by its name: that of its command, with dashes for blanks."""
-    found: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
-    return found
+    """Return a schema by its name: that of its command, with dashes for blanks."""
+    content: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    return content

@@ -1,5 +1,6 @@
 // Sliders and the fields beside them, buttons that copy, and forms that are sent once.
-// Everything works without it, too: fields can be typed into, and every form has a button.
+// Everything works without it, too: fields can be typed into, and every form has a button. What only
+// a script can do (class "scripted") is shown when this one and htmx are ready.
 (() => {
   "use strict";
   const STEPS = 200;
@@ -34,6 +35,12 @@
   function told(slider, words) {
     slider.setAttribute("aria-valuetext", words === "" ? "not given" : words);
   }
+
+  // htmx has registered first, so that it listens by then.
+  document.addEventListener("DOMContentLoaded", () => {
+    prepare(document);
+    document.documentElement.classList.add("ready");
+  });
 
   function field(slider) {
     return document.getElementById(slider.dataset.for);

@@ -138,7 +138,7 @@ class Walk(NamedTuple):
     local: Local
     buckets: Buckets
     trail: Trail
-    found: Found
+    results: Found
 
     def __repr__(self) -> str:
         return "Walk(<private>)"

@@ -1,5 +1,6 @@
-"""What `numpy_walk.py` does, compiled. Needs numba, so only `window.py` imports it, and only where
-numba is installed.
+"""The walk of `numpy_walk.py`, compiled.
+
+It needs numba, so only `window.py` imports it, and only where numba is installed.
 
 The walk can stop when its buffers are full and go on later: all it knows stands in arrays that
 outlive a call, and those stand in one `Walk`.
@@ -105,7 +106,7 @@ def find_best(table: RankedRows, pairs: Ints, size: int, least: int) -> int:
 
 
 def _ranks(baskets: Baskets, codes: Codes) -> Codes:
-    """The rank of every code, or −1."""
+    """Return the rank of every code, or −1."""
     ranks = np.full(baskets.items, -1, np.int32)
     ranks[codes] = np.arange(len(codes), dtype=np.int32)
     return ranks
@@ -121,7 +122,7 @@ def _begin(
     named: bool,
     rising: bool = False,
 ) -> Walk:
-    """A walk that has not taken a step."""
+    """Return a walk that has not taken a step."""
     width = len(table.codes)
     largest = min(sizes.stop - 1, table.longest)
     # The part of the rows that comes before one item is at most all of them; what is not used
@@ -152,7 +153,7 @@ def _begin(
     # The walk goes on only where the next step surely fits, so the smallest buffer must have room
     # for any one step.
     room = width + len(local.pairs)
-    found = Found(
+    results = Found(
         supports=np.empty(BUFFER + room, np.int64),
         sizes=np.empty(BUFFER + room if named else 0, np.int32),
         items=np.empty(4 * BUFFER + max(largest, 3) * room if named else 0, np.int32),
@@ -167,21 +168,21 @@ def _begin(
         local=local,
         buckets=buckets,
         trail=trail,
-        found=found,
+        results=results,
     )
 
 
 def _empty(walk: Walk) -> Iterator[Block]:
-    """What the buffers hold; they are free again when all of it was taken."""
+    """Yield what the buffers hold; they are free again when all of it was taken."""
     count, filled = int(walk.state[SETS]), int(walk.state[PLACES])
-    supports = walk.found.supports[:count].copy()
+    supports = walk.results.supports[:count].copy()
     walk.state[SETS] = walk.state[PLACES] = 0
     if not walk.limits.named:
         yield np.empty((count, 0), np.int32), supports
         return
-    sizes = walk.found.sizes[:count].astype(np.int64)
+    sizes = walk.results.sizes[:count].astype(np.int64)
     begins = np.cumsum(sizes) - sizes
-    items = walk.found.items[:filled]
+    items = walk.results.items[:filled]
     for size in np.unique(sizes).tolist():
         chosen = np.flatnonzero(sizes == size)
         yield items[begins[chosen][:, None] + np.arange(size)], supports[chosen]
@@ -213,8 +214,7 @@ def _project(
     starts: Ints,
     heads: Ints,
 ) -> tuple[int, int]:
-    """Rows of ranks in the order of their codes; how many there are, and how long all of them
-    together.
+    """Write rows of ranks in the order of their codes, and return their number and total length.
 
     heads[i + 1] counts the rows of rank i.
     """
@@ -252,14 +252,14 @@ def _transpose(starts: Ints, items: Codes, heads: Ints, rows: Codes, places: Cod
             rank = items[at]
             rows[fill[rank]] = row
             fill[rank] += 1
-    taken = np.zeros(len(starts), np.int32)
+    filled = np.zeros(len(starts), np.int32)
     for rank in range(len(heads) - 1):
         for at in range(heads[rank], heads[rank + 1]):
             row = rows[at]
-            place = taken[row]
+            place = filled[row]
             items[starts[row] + place] = rank
             places[at] = place
-            taken[row] = place + 1
+            filled[row] = place + 1
 
 
 @entry
@@ -287,8 +287,9 @@ def _count_pairs(
 
 @entry
 def _walk(walk: Walk) -> bool:
-    """Depth first over all itemsets of support `least` or more; False when the buffers are full
-    before the end.
+    """Walk depth first over all itemsets of support `least` or more.
+
+    Returns False when the buffers are full before the end.
 
     A root is the rarest item of the sets below it. The rows that hold it, cut to the more frequent
     items that are frequent together with it, are copied: the local rows. Below, an item x that may
@@ -297,25 +298,25 @@ def _walk(walk: Walk) -> bool:
     whose turn is over: so one bucket and one count for each item are enough at any depth.
     """
     state, supports = walk.state, walk.table.supports
-    while True:
+    while True:  # ends: each round goes to the next root
         if not _walk_below(walk):
             return False
         root = state[ROOT]
         if root >= len(supports) or supports[root] < state[LEAST] or walk.limits.largest < 2:
             return True
         extra = len(walk.local.pairs)
-        if not _fits(walk.found, walk.limits, state, root + extra, 2 * root + 3 * extra):
+        if not _fits(walk.results, walk.limits, state, root + extra, 2 * root + 3 * extra):
             return False
         _visit_root(walk, root)
         state[ROOT] = root + 1
 
 
 @part
-def _fits(found: Found, limits: Limits, state: Ints, sets: int, places: int) -> bool:
-    """Whether the buffers have room for so many sets, of so many items together."""
-    if state[SETS] + sets > len(found.supports):
+def _fits(results: Found, limits: Limits, state: Ints, sets: int, places: int) -> bool:
+    """Return whether the buffers have room for so many sets, of so many items together."""
+    if state[SETS] + sets > len(results.supports):
         return False
-    return not limits.named or state[PLACES] + places <= len(found.items)
+    return not limits.named or state[PLACES] + places <= len(results.items)
 
 
 @step
@@ -324,67 +325,68 @@ def _visit_root(walk: Walk, root: int) -> None:
     limits, table, local, state = walk.limits, walk.table, walk.local, walk.state
     names = walk.trail.ranks, local.ranks
     walk.trail.ranks[0] = root
-    found = _find_companions(walk, root)
+    companions = _find_companions(walk, root)
     if limits.smallest <= 2:
-        _list(walk.found, limits, state, names, walk.tally.counts[:found], 2)
-    if limits.largest <= 2 or found < 2 or found + 1 < limits.smallest:
+        _list(walk.results, limits, state, names, walk.tally.counts[:companions], 2)
+    if limits.largest <= 2 or companions < 2 or companions + 1 < limits.smallest:
         return
-    count, work = _cut_rows(table, local, root, found, limits.smallest)
-    space = found * (found - 1) // 2
+    count, work = _cut_rows(table, local, root, companions, limits.smallest)
+    space = companions * (companions - 1) // 2
     direct = limits.largest == 3 and space <= 4 * work and space <= len(local.pairs)
     if direct and not len(table.owners):
         if space * ((count + 63) // 64) < work and not len(table.weights):
-            _pairs_by_bits(local, count, found)
+            _pairs_by_bits(local, count, companions)
         else:
             _pairs_by_rows(local, count, space)
-        for item in range(1, found):
+        for item in range(1, companions):
             walk.trail.ranks[1] = local.ranks[item]
             first = item * (item - 1) // 2
-            _list(walk.found, limits, state, names, local.pairs[first : first + item], 3)
+            _list(walk.results, limits, state, names, local.pairs[first : first + item], 3)
         return
-    _fill_buckets(local, walk.buckets, count, found)
+    _fill_buckets(local, walk.buckets, count, companions)
     state[DEPTH] = 1
     walk.trail.cursors[1] = 1
-    walk.trail.bounds[1] = found
+    walk.trail.bounds[1] = companions
 
 
 @step
 def _find_companions(walk: Walk, root: int) -> int:
-    """The items that are frequent together with a root, and how often; how many they are."""
+    """Find the items that are frequent together with a root; return how many they are."""
     pairs, least = walk.pairs, walk.state[LEAST]
     ranks, counts = walk.local.ranks, walk.tally.counts
-    found = 0
+    number = 0
     first = root * (root - 1) // 2
     if first + root <= len(pairs):
         for item in range(root):
             if pairs[first + item] >= least:
-                ranks[found] = item
-                counts[found] = pairs[first + item]
-                found += 1
-        return found
+                ranks[number] = item
+                counts[number] = pairs[first + item]
+                number += 1
+        return number
     table, wide = walk.table, walk.wide.counts
     begin, end = table.heads[root], table.heads[root + 1]
     _count_before(table, table, begin, end, walk.wide)
     for item in range(root):
         if wide[item] >= least:
-            ranks[found] = item
-            counts[found] = wide[item]
-            found += 1
+            ranks[number] = item
+            counts[number] = wide[item]
+            number += 1
     wide[:root] = 0
     if len(table.owners):
         walk.wide.stamps[:root] = -1
-    return found
+    return number
 
 
 @part
 def _count_before(
-    table: RankedRows | Local, held: RankedRows | Buckets, begin: int, end: int, tally: Tally
+    table: RankedRows | Local, holders: RankedRows | Buckets, begin: int, end: int, tally: Tally
 ) -> None:
-    """Count the items of some rows of a table that come before a place: of held.rows[begin:end],
-    each before its place.
+    """Count the items of some rows of a table that come before a place.
+
+    The rows are holders.rows[begin:end], each before its place.
     """
     starts, items, owners, weights = table.starts, table.items, table.owners, table.weights
-    rows, places, counts, stamps = held.rows, held.places, tally.counts, tally.stamps
+    rows, places, counts, stamps = holders.rows, holders.places, tally.counts, tally.stamps
     owned, weighted = len(owners) > 0, len(weights) > 0
     for at in range(begin, end):
         row = rows[at]
@@ -404,10 +406,11 @@ def _count_before(
 
 @part
 def _list(
-    found: Found, limits: Limits, state: Ints, names: tuple[Codes, Codes], counts: Ints, size: int
+    results: Found, limits: Limits, state: Ints, names: tuple[Codes, Codes], counts: Ints, size: int
 ) -> int:
-    """List the sets of this size that add one of the first items to the set under way; say how many
-    are frequent.
+    """List the sets that add one of the first items to the current set.
+
+    Returns how many are frequent.
 
     counts[x] is the support with item x. `names` holds the ranks of the set under way, and those
     of the items.
@@ -427,11 +430,11 @@ def _list(
         elif count <= limits.most:
             if limits.named:
                 for level in range(size - 1):
-                    found.items[placed + level] = added[level]
-                found.items[placed + size - 1] = ranks[item]
+                    results.items[placed + level] = added[level]
+                results.items[placed + size - 1] = ranks[item]
                 placed += size
-                found.sizes[filled] = size
-            found.supports[filled] = count
+                results.sizes[filled] = size
+            results.supports[filled] = count
             filled += 1
     state[LEAST], state[SETS], state[PLACES] = least, filled, placed
     return number
@@ -439,13 +442,13 @@ def _list(
 
 @step
 def _cut_rows(
-    table: RankedRows, local: Local, root: int, found: int, smallest: int
+    table: RankedRows, local: Local, root: int, companions: int, smallest: int
 ) -> tuple[int, int]:
     """Make the local rows of a root; how many there are, and how many pairs they hold together."""
     starts, items, numbers = table.starts, table.items, local.numbers
     local_starts, local_items = local.starts, local.items
     owned, weighted = len(table.owners) > 0, len(table.weights) > 0
-    for number in range(found):
+    for number in range(companions):
         numbers[local.ranks[number]] = number
     count = 0
     size = 0
@@ -469,7 +472,7 @@ def _cut_rows(
         count += 1
         work += (size - first) * (size - first - 1) // 2
     local_starts[count] = size
-    for number in range(found):
+    for number in range(companions):
         numbers[local.ranks[number]] = -1
     return count, work
 
@@ -492,8 +495,9 @@ def _pairs_by_rows(local: Local, rows: int, space: int) -> None:
 
 @step
 def _pairs_by_bits(local: Local, rows: int, width: int) -> None:
-    """The same by intersecting the sets of rows of all items, for items that are in many rows. All
-    weights are one.
+    """Count pairs by intersecting the sets of rows of all items.
+
+    It is for items that are in many rows. All weights are one.
 
     `local.bits` must have a place for every item and 64 rows. It is called only where pairs × words
     < the pairs in the rows: then items × words is less than the length of all rows together.
@@ -521,15 +525,15 @@ def _pairs_by_bits(local: Local, rows: int, width: int) -> None:
 
 
 @step
-def _fill_buckets(local: Local, buckets: Buckets, rows: int, found: int) -> None:
+def _fill_buckets(local: Local, buckets: Buckets, rows: int, companions: int) -> None:
     """The bucket of every local item: the local rows that hold it."""
     starts, items = local.starts, local.items
     heads, lengths = buckets.heads, buckets.lengths
-    lengths[:found] = 0
+    lengths[:companions] = 0
     for place in range(starts[rows]):
         lengths[items[place]] += 1
     heads[0] = 0
-    for number in range(found):
+    for number in range(companions):
         heads[number + 1] = heads[number] + lengths[number]
         lengths[number] = 0
     for row in range(rows):
@@ -544,8 +548,9 @@ def _fill_buckets(local: Local, buckets: Buckets, rows: int, found: int) -> None
 
 @step
 def _walk_below(walk: Walk) -> bool:
-    """List all sets below a root that have three items or more. False where the buffers are full
-    before the end.
+    """List all sets below a root that have three items or more.
+
+    Returns False where the buffers are full before the end.
     """
     state, counts, stamps = walk.state, walk.tally.counts, walk.tally.stamps
     local, buckets, trail = walk.local, walk.buckets, walk.trail
@@ -561,7 +566,7 @@ def _walk_below(walk: Walk) -> bool:
             continue
         trail.cursors[depth] = here
         size = depth + 2  # of the sets with one more item
-        if not _fits(walk.found, walk.limits, state, here, size * here):
+        if not _fits(walk.results, walk.limits, state, here, size * here):
             state[DEPTH] = depth
             return False
         trail.cursors[depth] = here + 1
@@ -571,8 +576,8 @@ def _walk_below(walk: Walk) -> bool:
             stamps[:here] = -1
         begin = buckets.heads[here]
         _count_before(local, buckets, begin, begin + buckets.lengths[here], walk.tally)
-        found = _list(walk.found, walk.limits, state, names, counts[:here], size)
-        if size < largest and found >= 2:
+        listed = _list(walk.results, walk.limits, state, names, counts[:here], size)
+        if size < largest and listed >= 2:
             _narrow_buckets(local, buckets, counts, state[LEAST], here)
             depth += 1
             trail.cursors[depth] = 1
@@ -583,8 +588,9 @@ def _walk_below(walk: Walk) -> bool:
 
 @part
 def _narrow_buckets(local: Local, buckets: Buckets, counts: Ints, least: int, here: int) -> None:
-    """The buckets below an item that was added: of the frequent items before it, the rows in its
-    bucket that hold them.
+    """Make the buckets below an item that was added.
+
+    Of the frequent items before it, they have the rows in its bucket that hold them.
     """
     starts, items = local.starts, local.items
     heads, lengths, rows, places = buckets

@@ -1,5 +1,6 @@
-"""The walk over all frequent itemsets of ranked rows, in NumPy. `compiled_walk.py` holds the same
-compiled.
+"""The walk over all frequent itemsets of ranked rows, in NumPy.
+
+`compiled_walk.py` has the same, compiled.
 
 An itemset is grown from its rarest item by adding ever more frequent ones, so every itemset is
 reached along exactly one path, and what can be added to it stands in the rows that hold it, before
@@ -24,13 +25,14 @@ there are.
 
 
 def count_supports(baskets: Baskets) -> Ints:
-    """The support of every item, by code."""
+    """Return the support of every item, by code."""
     return baskets.supports()
 
 
 def rank_rows(baskets: Baskets, codes: Codes, supports: Ints, shortest: int) -> RankedRows:
-    """The rows with only the items `codes`, ranked in this order; rows that keep fewer than
-    `shortest` are left out.
+    """Return the rows with only the items `codes`, ranked in this order.
+
+    Rows that keep fewer than `shortest` items are left out.
     """
     ranks = np.full(baskets.items, -1, np.int32)
     ranks[codes] = np.arange(len(codes), dtype=np.int32)
@@ -63,8 +65,9 @@ def rank_rows(baskets: Baskets, codes: Codes, supports: Ints, shortest: int) -> 
 
 
 def count_pairs(baskets: Baskets, codes: Codes) -> Ints:
-    """The support of every pair of items, ranked in the order of `codes`: that of i and j < i at
-    i·(i − 1)/2 + j.
+    """Return the support of every pair of items, ranked in the order of `codes`.
+
+    That of i and j < i is at i·(i − 1)/2 + j.
 
     Every row must be an individual of its own.
     """
@@ -97,20 +100,20 @@ def count_pairs(baskets: Baskets, codes: Codes) -> Ints:
 def walk(
     table: RankedRows, pairs: Ints, sizes: range, least: int, most: int, *, named: bool
 ) -> Iterator[Block]:
-    """Every itemset of the sizes, 2 or more, whose support is `least` … `most`, in no particular
-    order.
+    """Yield the itemsets of two or more items with a support of `least` … `most`, in any order.
 
     `pairs` holds the supports of the pairs of the first ranks, or nothing. This walk has no use for
     them.
     """
-    for found, counts in _Walk(table, sizes, least).run():
+    for sets, counts in _Walk(table, sizes, least).run():
         wanted = counts <= most
-        yield (found, counts) if wanted.all() else (found[wanted], counts[wanted])
+        yield (sets, counts) if wanted.all() else (sets[wanted], counts[wanted])
 
 
 def find_best(table: RankedRows, pairs: Ints, size: int, least: int) -> int:
-    """The highest support of an itemset of a size of 2 or more, or `least` − 1 where none has
-    `least` or more.
+    """Return the highest support of an itemset of two or more items.
+
+    It is `least` − 1 where none has `least` or more.
     """
     walk = _Walk(table, range(size, size + 1), least)
     for _, counts in walk.run():
@@ -134,8 +137,9 @@ class _Walk:
     def _grow(
         self, sets: Codes, supports: Ints, heads: Ints, rows: Codes, places: Codes
     ) -> Iterator[Block]:
-        """All larger sets that begin with one of `sets`; set n stands in rows[heads[n]:heads[n +
-        1]].
+        """Yield all larger sets that begin with one of `sets`.
+
+        Set n is in rows[heads[n]:heads[n + 1]].
         """
         if sets.shape[1] + 1 >= self.sizes.stop:
             return
@@ -152,8 +156,9 @@ class _Walk:
             first = last
 
     def _extend(self, sets: Codes, nodes: Ints, rows: Codes, places: Codes) -> Iterator[Block]:
-        """The same. Set nodes[e] stands in row rows[e], where the first places[e] items may be
-        added to it.
+        """Yield the larger sets of an expanded list.
+
+        Set nodes[e] is in row rows[e], where the first places[e] items may be added to it.
         """
         table = self.table
         width = len(table.codes)
@@ -181,7 +186,7 @@ class _Walk:
             yield from self._grow(grown, counts, heads, row[inside], place[inside].astype(np.int32))
 
     def _count(self, keys: Ints, space: int, row: Codes) -> Ints:
-        """How many individuals have each key; element e belongs to row[e]."""
+        """Return how many individuals have each key; element e belongs to row[e]."""
         table = self.table
         if len(table.owners):
             owner = table.owners[row]

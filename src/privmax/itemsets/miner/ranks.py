@@ -54,7 +54,7 @@ class RankedRows(NamedTuple):
 
 
 def individuals(baskets: Baskets, rows: Ints) -> tuple[Ints, Ints]:
-    """The owners and the weights of some rows, each empty where `RankedRows` says so.
+    """Return the owners and the weights of some rows, each empty where `RankedRows` says so.
 
     Args:
         baskets: All rows.

@@ -1,5 +1,6 @@
-"""The window miner: every itemset down to a given support, with its exact support, and none
-besides.
+"""The window miner: every itemset down to a given support, with its exact support.
+
+It finds no others.
 
 Proof:  docs/proofs/miner.md (nothing is missed and nothing is counted wrongly: privacy rests on
         both)
@@ -60,19 +61,21 @@ class Rows(Protocol):
     """What is asked of whoever holds the baskets."""
 
     def supports(self) -> NDArray[np.int64]:
-        """The support of every single item, by code."""
+        """Return the support of every single item, by code."""
         ...
 
     def survivors(self, least: int) -> Baskets:
-        """Baskets with the same codes that tell the support of every itemset of support `least` or
-        more.
+        """Return baskets with the same codes that have all itemsets of support `least` or more.
 
         Items below it may be left out, and rows that are then equal may be merged into weights.
         """
         ...
 
-    def supports_of(self, itemsets: Sequence[Sequence[int]]) -> list[int]:
-        """The support of each of these itemsets; of the empty one, how many have an item."""
+    def count_holders(self, itemsets: Sequence[Sequence[int]]) -> list[int]:
+        """Return how many individuals have all items of each set.
+
+        Of the empty one, how many have any.
+        """
         ...
 
 
@@ -164,13 +167,11 @@ class Miner:
         return "Miner(<private>)"
 
     def best(self) -> int:
-        """The highest support of an itemset of the sizes; 0 if there is none."""
+        """Return the highest support of an itemset of the sizes; 0 if there is none."""
         return self._best
 
     def histogram(self, above: int) -> list[tuple[int, int]]:
-        """(support, how many itemsets have it) for every support > `above` that occurs, highest
-        first.
-        """
+        """Return (support, number of itemsets) for every support > `above`, highest first."""
         whole("above", above, least=0)
         top = self.best()
         if top <= above:
@@ -184,7 +185,9 @@ class Miner:
         return list(zip((occupied + above + 1).tolist(), tally[occupied].tolist(), strict=True))
 
     def at(self, support: int) -> NDArray[np.int32]:
-        """All itemsets of exactly that support, one a row: ascending codes, filled up with −1.
+        """Return all itemsets of exactly that support, one per row.
+
+        A row has ascending codes, filled up with −1.
 
         The order is fixed: the shorter first, then by the first code, the second, and so on.
         """
@@ -194,7 +197,10 @@ class Miner:
         return self._collect(self._blocks(support, support, named=True))[0]
 
     def pick(self, support: int, index: int) -> NDArray[np.int32]:
-        """The row of `at` that has this index, without listing them all where they are many."""
+        """Return the row of `at` that has this index.
+
+        They are not all listed where they are many.
+        """
         whole("support", support)
         rest, begins = whole("index", index, least=0), np.empty(0, np.int64)
         while True:  # ends: each round fixes the size, or one more item of the itemset
@@ -206,8 +212,10 @@ class Miner:
                 parts = [*parts, rows] if number <= TOGETHER else []
                 tally = _add_next(tally, rows, len(begins))
             if number <= TOGETHER:
-                found = self._collect([(rows, np.zeros(len(rows), np.int64)) for rows in parts])[0]
-                one: Codes = found[rest]
+                ordered = self._collect([(rows, np.zeros(len(rows), np.int64)) for rows in parts])[
+                    0
+                ]
+                one: Codes = ordered[rest]
                 return one
             upto = np.cumsum(tally)
             chosen = int(np.searchsorted(upto, rest, side="right"))
@@ -215,8 +223,9 @@ class Miner:
             begins = np.append(begins, chosen)
 
     def above(self, support: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """All itemsets of a higher support, as `at` gives them, and their supports: highest first,
-        then as in `at`.
+        """Return all itemsets of a higher support, as `at` gives them, and their supports.
+
+        The highest support comes first, then they are in the order of `at`.
         """
         whole("support", support, least=0)
         if support >= self.best():
@@ -253,8 +262,9 @@ class Miner:
         return self._best_from(bound + 1, bound + 1)
 
     def _best_from(self, items: int, least: int) -> int:
-        """The highest support among items of support `items` or more; `least` − 1 if it is under
-        `least`.
+        """Return the highest support among items of support `items` or more.
+
+        It is `least` − 1 if it is under `least`.
         """
         size = self._sizes.start
         stage = self._stage(items)
@@ -265,7 +275,7 @@ class Miner:
         return walks.find_best(table, pairs, size, least)
 
     def _stage(self, least: int) -> _Stage:
-        """The last one, if it went deep enough, or a new one."""
+        """Return the last one, if it went deep enough, or a new one."""
         if self._known is None or self._known.least > least:
             least = self._go_deeper(least)
             keep = int(np.count_nonzero(self._supports >= least))
@@ -279,9 +289,10 @@ class Miner:
         return self._known
 
     def _go_deeper(self, least: int) -> int:
-        """The support to go down to where `least` is wanted: who needs a second stage often needs a
-        third, so it goes to half of what the last one had, while all pairs can still be counted at
-        once.
+        """Return the support to go down to where `least` is wanted.
+
+        A second stage is often followed by a third, so it goes to half of what the last one had,
+        while all pairs can still be counted at once.
         """
         if self._known is None:
             return least
@@ -303,9 +314,11 @@ class Miner:
         return compiled_walk
 
     def _rank(self, stage: _Stage, least: int) -> tuple[RankedRows, Ints]:
-        """Rows with all items that are in an itemset of the sizes, of 3 or more where all pairs are
-        known, that has support `least` or more; and the supports of the pairs of the first of
-        them."""
+        """Return the rows with all items that can be in a wanted itemset, and supports of pairs.
+
+        Wanted are itemsets of the sizes, of 3 or more where all pairs are known, that have support
+        `least` or more. The pairs are those of the first items.
+        """
         if self._table is not None and self._table[0] is stage and self._table[1] <= least:
             return self._table[2:]
         smallest = max(3 if stage.all_pairs else 2, self._sizes.start)
@@ -323,8 +336,9 @@ class Miner:
         return table, pairs
 
     def _blocks(self, least: int, most: int, *, named: bool) -> Iterator[Block]:
-        """All itemsets of support `least` … `most`, in no particular order, as codes; unless named,
-        perhaps without.
+        """Yield all itemsets of support `least` … `most`, in any order, as codes.
+
+        Unless `named`, the codes may be left out.
         """
         listed = 0
         for sets, counts in self._all_blocks(least, most, named=named):
@@ -338,7 +352,7 @@ class Miner:
             yield sets, counts
 
     def _all_blocks(self, least: int, most: int, *, named: bool) -> Iterator[Block]:
-        """The same, however many they are."""
+        """Yield the same, however many they are."""
         sizes = self._sizes
         if 1 in sizes:
             codes = np.flatnonzero((self._supports >= least) & (self._supports <= most)).astype(
@@ -371,30 +385,30 @@ class Miner:
         return sorted(tally.items(), reverse=True)
 
     def _collect(self, blocks: Iterator[Block] | list[Block]) -> tuple[Codes, Ints]:
-        """All blocks together, in the fixed order, highest support first."""
+        """Return all blocks together, in the fixed order, highest support first."""
         parts = [(np.sort(sets, axis=1), counts) for sets, counts in blocks if len(counts)]
         width = max([self._sizes.start, *(sets.shape[1] for sets, _ in parts)])
-        found = np.full((sum(len(counts) for _, counts in parts), width), -1, np.int32)
-        supports = np.empty(len(found), np.int64)
-        sizes = np.empty(len(found), np.int64)
+        itemsets = np.full((sum(len(counts) for _, counts in parts), width), -1, np.int32)
+        supports = np.empty(len(itemsets), np.int64)
+        sizes = np.empty(len(itemsets), np.int64)
         end = 0
         for sets, counts in parts:
             begin, end = end, end + len(counts)
-            found[begin:end, : sets.shape[1]] = sets
+            itemsets[begin:end, : sets.shape[1]] = sets
             supports[begin:end] = counts
             sizes[begin:end] = sets.shape[1]
         order = sort_rows(
             [
                 supports.max(initial=0) - supports,
                 sizes,
-                *(column.astype(np.int64) + 1 for column in found.T),
+                *(column.astype(np.int64) + 1 for column in itemsets.T),
             ]
         )
-        return found[order], supports[order]
+        return itemsets[order], supports[order]
 
 
 def _begin_with(rows: Codes, begins: Ints) -> Codes:
-    """Those of some sorted itemsets that have this size and begin with these codes."""
+    """Return those of some sorted itemsets that have this size and begin with these codes."""
     if not len(begins) or rows.shape[1] != begins[0]:
         return rows if not len(begins) else rows[:0]
     fixed = begins[1:]
@@ -403,7 +417,7 @@ def _begin_with(rows: Codes, begins: Ints) -> Codes:
 
 
 def _add_next(tally: Ints, rows: Codes, known: int) -> Ints:
-    """The tally of what comes next in these itemsets, their size or a code, with some more."""
+    """Add to the tally of what comes next in these itemsets, their size or a code."""
     width = rows.shape[1]
     if not len(rows) or known > width:
         return tally
@@ -415,8 +429,9 @@ def _add_next(tally: Ints, rows: Codes, known: int) -> Ints:
 
 
 def sort_rows(columns: list[Ints]) -> NDArray[np.int64]:
-    """The order of rows by the first column, then the second, and so on. None holds a number under
-    0.
+    """Return the order of rows by the first column, then the second, and so on.
+
+    No column holds a number under 0.
 
     As many columns as fit are put into one number, because each that is sorted by takes its time.
 
@@ -438,7 +453,7 @@ def sort_rows(columns: list[Ints]) -> NDArray[np.int64]:
 
 
 def _drop_owners(baskets: Baskets) -> Baskets:
-    """The same without owners, where nobody owns two rows."""
+    """Return the same without owners, where nobody owns two rows."""
     owners = baskets.owners
     if owners is None or not (np.diff(owners) > 0).all():
         return baskets
@@ -448,7 +463,7 @@ def _drop_owners(baskets: Baskets) -> Baskets:
 
 
 def _split_pairs(numbers: Ints, items: int) -> tuple[Ints, Ints]:
-    """The ranks of pairs by their numbers in `numpy_walk.count_pairs`."""
+    """Return the ranks of pairs by their numbers in `numpy_walk.count_pairs`."""
     ranks = np.arange(items)
     firsts = ranks * (ranks - 1) // 2
     high = np.searchsorted(firsts, numbers, side="right") - 1
@@ -456,10 +471,12 @@ def _split_pairs(numbers: Ints, items: int) -> tuple[Ints, Ints]:
 
 
 def _keep_companions(pairs: Ints, items: int, least: int, company: int) -> NDArray[np.int64]:
-    """The ranks of which each makes a pair of support `least` with `company` others of them: no
-    others can be in an itemset of that support with so many companions."""
+    """Return the ranks that make a pair of support `least` with `company` others of them.
+
+    No others can be in an itemset of that support with so many companions.
+    """
     high, low = _split_pairs(np.flatnonzero(pairs >= least), items)
-    while True:
+    while True:  # ends: each round drops a pair
         kept = np.bincount(high, minlength=items) + np.bincount(low, minlength=items) >= company
         inside = kept[high] & kept[low]
         if inside.all():
@@ -468,8 +485,9 @@ def _keep_companions(pairs: Ints, items: int, least: int, company: int) -> NDArr
 
 
 def estimate_work(offsets: Ints, size: int) -> float:
-    """How many itemsets of up to a size the rows between these offsets hold together, at most. An
-    itemset counts for each of its rows.
+    """Bound the number of itemsets of up to a size in the rows between these offsets.
+
+    An itemset counts for each of its rows.
 
     Examples:
         >>> estimate_work(np.array([0, 3]), 2)

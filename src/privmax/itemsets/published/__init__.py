@@ -1,5 +1,6 @@
-"""Published methods for private frequent itemsets, to compare with: one interface (`Method`), a
-file each.
+"""Published methods for private frequent itemsets, to compare with.
+
+They have one interface (`Method`), and a file each.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Which candidates come first, k of them, when every one has noise of its own: one chain of
-arrivals a block of equals.
+"""Which k candidates come first when every one has noise of its own.
+
+There is one chain of arrivals per block of equals.
 
 The race of `privmax.noise.race` goes on after its winner. A candidate at depth d arrives at
 y(V)/e^(−rate·d), V uniform. Of n equal candidates the first has V_1 = U_1^(1/n), the next V_2 =
@@ -31,8 +32,9 @@ BITS_A_LOOK = 16
 
 
 class Gumbel:
-    """Gumbel noise: arrivals are exponential, and the order of arrival is that of drawing by weight
-    and peeling.
+    """Gumbel noise: arrivals are exponential.
+
+    The order of arrival is that of drawing by weight and peeling.
     """
 
     def time(self, log_v: arb) -> arb:
@@ -45,8 +47,9 @@ GUMBEL = Gumbel()
 def draw_arrivals(
     blocks: Sequence[tuple[int, int]], rate: Fraction, noise: TimedNoise, k: int, coins: Coins
 ) -> list[int]:
-    """The blocks, of (depth, count) each, that the first k candidates to arrive belong to, in order
-    of arrival.
+    """Return the blocks of the first k candidates to arrive, in order of arrival.
+
+    A block is (depth, count).
 
     Examples:
         >>> from privmax.noise.coins import SYSTEM
@@ -59,15 +62,15 @@ def draw_arrivals(
         if count
     ]
     heapq.heapify(chains)
-    found: list[int] = []
-    while len(found) < k and chains:
+    order: list[int] = []
+    while len(order) < k and chains:
         first = chains[0]
-        found.append(first.place)
+        order.append(first.place)
         if first.advance():
             heapq.heapreplace(chains, first)
         else:
             heapq.heappop(chains)
-    return found
+    return order
 
 
 def draw_strongest(scores: NDArray[np.int64], k: int, rate: Fraction, coins: Coins) -> list[int]:
@@ -85,19 +88,20 @@ def draw_strongest(scores: NDArray[np.int64], k: int, rate: Fraction, coins: Coi
         for level, count in zip(levels[::-1].tolist(), counts[::-1].tolist(), strict=True)
     ]
     members: dict[int, list[int]] = {}
-    found = []
+    order = []
     for block in draw_arrivals(blocks, rate, GUMBEL, k, coins):
         if block not in members:
             members[block] = np.flatnonzero(scores == top - blocks[block][0]).tolist()
-        found.append(members[block].pop(uniform_below(len(members[block]), coins)))
-    return found
+        order.append(members[block].pop(uniform_below(len(members[block]), coins)))
+    return order
 
 
 def add_noise(
     counts: NDArray[np.int64], sensitivity: int, epsilon: Fraction, coins: Coins
 ) -> NDArray[np.int64]:
-    """Counts with discrete Laplace noise, where one individual moves their sum of absolute changes
-    by `sensitivity`.
+    """Add discrete Laplace noise to counts.
+
+    One individual moves the sum of their absolute changes by `sensitivity`.
 
     Examples:
         >>> from privmax.noise.coins import SYSTEM
@@ -117,17 +121,17 @@ def draw_places(count: int, times: int, coins: Coins) -> list[int]:
         >>> sorted(draw_places(3, 3, SYSTEM))
         [0, 1, 2]
     """
-    taken: list[int] = []
-    found = []
+    used: list[int] = []
+    drawn = []
     for _ in range(times):
-        place = nth_outside(uniform_below(count - len(taken), coins), taken)
-        found.append(place)
-        taken = sorted([*taken, place])
-    return found
+        place = nth_outside(uniform_below(count - len(used), coins), used)
+        drawn.append(place)
+        used = sorted([*used, place])
+    return drawn
 
 
 def shuffle(count: int, coins: Coins) -> NDArray[np.int64]:
-    """The numbers 0 … count−1 in random order.
+    """Return the numbers 0 … count−1 in random order.
 
     Examples:
         >>> from privmax.noise.coins import SYSTEM
@@ -182,8 +186,9 @@ class _Chain:
             self.high = self._noise.time(most) / weight if most.is_finite() else arb.pos_inf()
 
     def __lt__(self, other: _Chain) -> bool:
-        """Whether it arrives first. Ends with probability one: two continuous times are almost
-        surely different.
+        """Return whether it arrives first.
+
+        Ends with probability one: two continuous times are almost surely different.
         """
         while True:
             if self.high < other.low:

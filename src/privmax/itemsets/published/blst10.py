@@ -1,5 +1,6 @@
-"""Top-k by the exponential mechanism or by Laplace noise, on supports clipped a public depth below
-the k-th.
+"""Top-k by the exponential mechanism or by Laplace noise, on clipped supports.
+
+Supports are clipped a public depth below the k-th.
 
     clipped support = max(support, k-th highest support − depth)
     BLST10          k draws with weight e^(ε·clipped/4k), each without those drawn before;    depth
@@ -68,7 +69,7 @@ class _TopK(Method):
         return [Found(codes, support) for codes, support in zip(names, shown.tolist(), strict=True)]
 
     def parts(self) -> dict[str, Fraction]:
-        """What is spent on what."""
+        """Return what is spent on what."""
         return {"itemsets": self.epsilon / 2, "supports": self.epsilon / 2}
 
     def privacy(self) -> Privacy:
@@ -132,8 +133,9 @@ class BLST10Laplace(_TopK):
 
 
 class _View:
-    """The supports of a universe, clipped: blocks of (depth below the best, how many), the clipped
-    ones last.
+    """The clipped supports of a universe: blocks of (depth below the best, how many).
+
+    The clipped block is last.
     """
 
     def __init__(self, miner: Miner, universe: Numbering, k: int, depth: int, floor: int) -> None:
@@ -155,9 +157,9 @@ class _View:
         self.blocks += [(top - self.clip, self.clipped)] * bool(self.clipped)
 
     def _deepen(self, best: int, k: int, depth: int, floor: int) -> Sequence[Level]:
-        """The occupied levels down to `depth` below the k-th itemset, or to the floor."""
+        """Return the occupied levels down to `depth` below the k-th itemset, or to the floor."""
         width = depth
-        while True:
+        while True:  # ends: each look is deeper, down to the floor at last
             above = max(best - width, floor)
             levels = self._miner.histogram(above)
             reached = 0
@@ -176,7 +178,7 @@ class _View:
     def name(
         self, drawn: Sequence[int], rows: Baskets, coins: Coins
     ) -> tuple[list[tuple[int, ...]], list[int]]:
-        """A uniform itemset, without those before, for every block drawn; and its support."""
+        """Return a uniform itemset for every block drawn, without those before, and its support."""
         times = {block: drawn.count(block) for block in dict.fromkeys(drawn)}
         which = {
             block: iter(draw_places(self.blocks[block][1], count, coins))
@@ -198,7 +200,7 @@ class _View:
         return names, supports
 
     def _members(self, blocks: set[int]) -> dict[int, NDArray[np.int32]]:
-        """All itemsets of each block."""
+        """Return all itemsets of each block."""
         if not blocks:
             return {}
         lowest = max(blocks)
@@ -211,5 +213,5 @@ class _View:
         }
 
     def _exclusions(self) -> Sequence[int]:
-        """The numbers of all itemsets above the clip, ascending."""
+        """Return the numbers of all itemsets above the clip, ascending."""
         return sorted(self._universe.ranks(self._miner.above(self.clip)[0]))

@@ -1,5 +1,6 @@
-"""DiffPart: sort the rows into ever finer parts by a public tree over the items; release the parts
-that look occupied.
+"""DiffPart: sort the rows into ever finer parts by a public tree over the items.
+
+Parts that look occupied are released.
 
 A part is a set of nodes of the tree, its cut: its rows hold an item below each node of the cut, and
 no others. It is split at one node of its cut, into a part for each non-empty set of that node's
@@ -56,8 +57,9 @@ def _read_fan_out(name: str, value: int) -> int:
 
 
 class DiffPart(Method):
-    """The k most frequent itemsets of a closed universe in a noisy copy of the rows, with their
-    supports there.
+    """The k most frequent itemsets of a closed universe in a noisy copy of the rows.
+
+    Supports are those in the copy.
 
     Args:
         epsilon: What it costs in all.
@@ -88,12 +90,12 @@ class DiffPart(Method):
         return find_frequent(copies, records.items, problem.sizes, problem.k)
 
     def copies(self, records: Records, coins: Coins) -> dict[tuple[int, ...], int]:
-        """The rows that are released, each with a noisy number of copies."""
+        """Return the rows that are released, each with a noisy number of copies."""
         if not records.items:
             return {}
         root = (0, records.items)
         whole_part = _Part((root,), self.parts()["splits"], np.flatnonzero(records.lengths() > 0))
-        found: dict[tuple[int, ...], int] = {}
+        released: dict[tuple[int, ...], int] = {}
         # Highest noisy number first; the second entry settles ties by age, so that no private value
         # is compared.
         queue: list[tuple[int, int, _Part]] = [(0, 0, whole_part)]
@@ -105,7 +107,7 @@ class DiffPart(Method):
                 rest = part.budget + self.parts()["copies"]
                 count = int(add_noise(_count_rows(records, part.rows), 1, rest, coins)[0])
                 if self._passes(count, rest) and count > 0:
-                    found[tuple(code for code, _ in part.cut)] = count
+                    released[tuple(code for code, _ in part.cut)] = count
                 continue
             if splits == self.most:
                 continue  # only leaves are counted from here on
@@ -126,14 +128,14 @@ class DiffPart(Method):
                     made += 1
                     rows = part.rows[patterns == pattern]
                     heapq.heappush(queue, (-count, made, _Part(cut, part.budget - share, rows)))
-        return found
+        return released
 
     def _passes(self, count: int, epsilon: Fraction) -> bool:
-        """Whether a noisy number reaches the threshold √2·strict/ε."""
+        """Return whether a noisy number reaches the threshold √2·strict/ε."""
         return count >= 0 and (count * epsilon) ** 2 >= 2 * self.strict**2
 
     def parts(self) -> dict[str, Fraction]:
-        """What is spent on what, on the way from the root to any leaf."""
+        """Return what is spent on what, on the way from the root to any leaf."""
         return {"splits": self.epsilon / 2, "copies": self.epsilon / 2}
 
     def privacy(self) -> Privacy:
@@ -152,27 +154,28 @@ class _Part:
         return "_Part(<private>)"
 
     def widest(self) -> Node | None:
-        """The node to split at: the first of those with most codes below; None if all are single
-        items.
+        """Return the node to split at: the first of those with most codes below.
+
+        None if all are single items.
         """
         node = max(self.cut, key=lambda node: (node[1] - node[0], -node[0]))
         return node if node[1] - node[0] > 1 else None
 
     def inner(self, fan_out: int) -> int:
-        """How often it can be split: no row's way down to single items is longer."""
+        """Return how often it can be split: no row's way down to single items is longer."""
         return sum(_inner(end - start, fan_out) for start, end in self.cut)
 
 
 @cache
 def _inner(width: int, fan_out: int) -> int:
-    """How many inner nodes a tree over so many codes has."""
+    """Return how many inner nodes a tree over so many codes has."""
     if width <= 1:
         return 0
     return 1 + sum(_inner(end - start, fan_out) for start, end in divide_node((0, width), fan_out))
 
 
 def divide_node(node: Node, fan_out: int) -> list[Node]:
-    """The children of a node: as many ranges of codes of nearly the same width.
+    """Return the children of a node: as many ranges of codes of nearly the same width.
 
     Examples:
         >>> divide_node((0, 5), 2)

@@ -1,5 +1,4 @@
-"""Two phases on a prefix tree: a noisy tree of how rows begin proposes itemsets, then those are
-counted.
+"""Two phases on a prefix tree: propose itemsets by how rows begin, then count those.
 
     share 1   the support of every item in rows cut to `depth` items, with noise: the order in which
               rows are written
@@ -87,8 +86,8 @@ class PrefixTree(Method):
         tree = self._tree(records.first(order, self.depth), order, coins)
         wanted = self.proposed * problem.k
         candidates = [
-            found.codes
-            for found in find_frequent(count_endings(tree), records.items, problem.sizes, wanted)
+            frequent.codes
+            for frequent in find_frequent(count_endings(tree), records.items, problem.sizes, wanted)
         ]
         if not candidates:
             return []
@@ -101,13 +100,14 @@ class PrefixTree(Method):
         return [Found(codes, support) for codes, support in ordered[: problem.k]]
 
     def _tree(self, cut: Records, order: NDArray[np.int64], coins: Coins) -> dict[Path, int]:
-        """The noisy number of rows that begin with each path that was followed. A row is on one
-        path, `depth` long.
+        """Return the noisy number of rows that begin with each path that was followed.
+
+        A row is on one path, `depth` long.
         """
         each = self.parts()["tree"] / self.depth
         starts = np.searchsorted(cut.lines, np.arange(cut.rows + 1))
         lengths = np.diff(starts)
-        found: dict[Path, int] = {}
+        counted: dict[Path, int] = {}
         queue: list[tuple[int, Path, NDArray[np.intp]]] = [(0, (), np.arange(cut.rows))]
         # At most items · ½·e^(−threshold·each) empty children reach it.
         threshold = max(1, ceiling_log(1 / each, cut.items / (2 * self.stray)))
@@ -126,13 +126,13 @@ class PrefixTree(Method):
                     not path or order[code] > order[path[-1]]
                 )  # others cannot follow, as everybody knows
                 if later and number >= threshold:
-                    found[*path, code] = number
+                    counted[*path, code] = number
                     if len(path) + 1 < self.depth:
                         heapq.heappush(queue, (-number, (*path, code), going_on[following == code]))
-        return found
+        return counted
 
     def parts(self) -> dict[str, Fraction]:
-        """What is spent on what."""
+        """Return what is spent on what."""
         names = ("order", "tree", "counts")
         return {name: share * self.epsilon for name, share in zip(names, self.shares, strict=True)}
 
@@ -141,7 +141,7 @@ class PrefixTree(Method):
 
 
 def count_endings(tree: dict[Path, int]) -> dict[Path, int]:
-    """How many rows end where, by a noisy tree: what a node has more than its children.
+    """Return how many rows end where, by a noisy tree: what a node has more than its children.
 
     Examples:
         >>> count_endings({(1,): 5, (1, 0): 3})
@@ -160,8 +160,9 @@ def count_endings(tree: dict[Path, int]) -> dict[Path, int]:
 
 
 def count_holders(records: Records, candidates: Sequence[Path], touched: int) -> NDArray[np.int64]:
-    """How many individuals hold each candidate, a row counting for the first `touched` that it
-    holds.
+    """Count the individuals that hold each candidate.
+
+    A row counts for the first `touched` that it holds.
     """
     bits = Bits(records, sorted({code for candidate in candidates for code in candidate}))
     used = np.zeros(records.rows, np.int64)

@@ -1,5 +1,6 @@
-"""PrivBasis: find the items that matter, cover their frequent combinations with a few small sets,
-and count in those.
+"""PrivBasis: cover the frequent combinations of important items with a few small sets.
+
+Supports are counted in those sets.
 
     α1·ε   λ, how many items the top k itemsets consist of: rank j with weight e^(−(α1·ε/2)·|j-th
            item support − θ|), θ the support of the ηk-th itemset
@@ -125,14 +126,15 @@ class PrivBasis(Method):
     def _count(
         self, bits: Bits, bases: Sequence[Basis], coins: Coins
     ) -> list[tuple[Basis, NDArray[np.int64]]]:
-        """Every basis with the noisy number of individuals at each of its subsets. One is in one
-        place a basis.
+        """Return every basis with the noisy number of individuals at each of its subsets.
+
+        An individual is in one place per basis.
         """
         share = self.parts()["counts"]
         return [(basis, add_noise(bits.bins(basis), len(bases), share, coins)) for basis in bases]
 
     def parts(self) -> dict[str, Fraction]:
-        """What is spent on what."""
+        """Return what is spent on what."""
         names = ("number", "items", "counts")
         return {name: share * self.epsilon for name, share in zip(names, self.shares, strict=True)}
 
@@ -141,7 +143,7 @@ class PrivBasis(Method):
 
 
 def find_support(miner: Miner, rank: int) -> int:
-    """The support of the `rank`-th most frequent itemset; 0 if fewer occur."""
+    """Return the support of the `rank`-th most frequent itemset; 0 if fewer occur."""
     best = miner.best()
     above = best - 1
     while above >= 0:
@@ -157,7 +159,7 @@ def find_support(miner: Miner, rank: int) -> int:
 
 
 def shortfalls(supports: NDArray[np.int64], target: int) -> NDArray[np.int64]:
-    """How far the support of the j-th most frequent item is from `target`, for every j.
+    """Return how far the support of the j-th most frequent item is from `target`, for every j.
 
     Examples:
         >>> shortfalls(np.array([3, 9, 5]), 5).tolist()
@@ -167,8 +169,9 @@ def shortfalls(supports: NDArray[np.int64], target: int) -> NDArray[np.int64]:
 
 
 def _pairs(left: int, items: int) -> int:
-    """How many pairs to look for, where `left` itemsets are not single items: fewer where they
-    would crowd these.
+    """Return how many pairs to look for, where `left` itemsets are not single items.
+
+    They are fewer where they would crowd these.
     """
     if left <= 0:
         return 0
@@ -200,13 +203,13 @@ def cover_edges(items: Sequence[int], edges: Sequence[Basis]) -> list[Basis]:
             break
     covered = {pair for basis in bases for pair in combinations(sorted(basis), 2)}
     bases += [edge for edge in edges if edge not in covered]
-    held = {item for basis in bases for item in basis}
-    bases += [(item,) for item in items if item not in held]
+    covered_items = {item for basis in bases for item in basis}
+    bases += [(item,) for item in items if item not in covered_items]
     return merge_bases(list(dict.fromkeys(bases)), items, edges)
 
 
 def find_cliques(friends: dict[int, set[int]]) -> Iterator[set[int]]:
-    """The maximal cliques of a graph (Bron & Kerbosch, with a pivot).
+    """Yield the maximal cliques of a graph (Bron & Kerbosch, with a pivot).
 
     Examples:
         >>> sorted(map(sorted, find_cliques({0: {1}, 1: {0, 2}, 2: {1}})))
@@ -226,8 +229,9 @@ def find_cliques(friends: dict[int, set[int]]) -> Iterator[set[int]]:
 
 
 def merge_bases(bases: list[Basis], items: Sequence[int], edges: Sequence[Basis]) -> list[Basis]:
-    """Merge two bases as long as that lowers the average variance of the noisy supports of the
-    items and edges.
+    """Merge two bases as long as that lowers the average variance of the noisy supports.
+
+    The supports are those of the items and edges.
 
     A support is estimated from every basis that holds the itemset; each estimate adds 2^(|basis| −
     |itemset|) numbers with a noise that grows with the number of bases.
@@ -237,39 +241,39 @@ def merge_bases(bases: list[Basis], items: Sequence[int], edges: Sequence[Basis]
     left = np.array([place[query[0]] for query in queries])
     right = np.array([place[query[-1]] for query in queries])
     worth = np.array([2.0 ** len(query) for query in queries])
-    held = np.zeros((len(bases), len(items)), bool)
+    contains = np.zeros((len(bases), len(items)), bool)
     for at, basis in enumerate(bases):
-        held[at, [place[item] for item in basis]] = True
+        contains[at, [place[item] for item in basis]] = True
 
     def precision(members: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """What each basis adds to the precision of each query."""
-        found: NDArray[np.float64] = (
+        """Return what each basis adds to the precision of each query."""
+        added: NDArray[np.float64] = (
             (members[:, left] & members[:, right]) * worth / 2.0 ** members.sum(axis=1)[:, None]
         )
-        return found
+        return added
 
-    while len(held) > 1:
-        own = precision(held)
+    while len(contains) > 1:
+        own = precision(contains)
         total = own.sum(axis=0)
-        lowest, best = len(held) ** 2 * float((1 / total).sum()), None
-        for first in range(len(held) - 1):
-            union = held[first] | held[first + 1 :]
+        lowest, best = len(contains) ** 2 * float((1 / total).sum()), None
+        for first in range(len(contains) - 1):
+            union = contains[first] | contains[first + 1 :]
             fits = np.flatnonzero(union.sum(axis=1) <= LARGEST_BASIS)
             if fits.size:
                 after = total - own[first] - own[first + 1 :][fits] + precision(union[fits])
-                variances = (len(held) - 1) ** 2 * (1 / after).sum(axis=1)
+                variances = (len(contains) - 1) ** 2 * (1 / after).sum(axis=1)
                 at = int(variances.argmin())
                 if variances[at] < lowest:
                     lowest, best = float(variances[at]), (first, first + 1 + int(fits[at]))
         if best is None:
             break
-        held[best[0]] |= held[best[1]]
-        held = np.delete(held, best[1], axis=0)
-    return [tuple(items[at] for at in np.flatnonzero(row).tolist()) for row in held]
+        contains[best[0]] |= contains[best[1]]
+        contains = np.delete(contains, best[1], axis=0)
+    return [tuple(items[at] for at in np.flatnonzero(row).tolist()) for row in contains]
 
 
 def _best(counted: Sequence[tuple[Basis, NDArray[np.int64]]], sizes: range, k: int) -> list[Found]:
-    """The k itemsets of the highest estimated support. Sees only what is released."""
+    """Return the k itemsets of the highest estimated support. Sees only what is released."""
     sums: dict[Basis, int] = {}
     weights: dict[Basis, int] = {}
     for basis, bins in counted:

@@ -38,21 +38,23 @@ class Records:
         return "Records(<private>)"
 
     def lengths(self) -> NDArray[np.int64]:
-        """How many items each row holds."""
+        """Return how many items each row holds."""
         return np.bincount(self.lines, minlength=self.rows).astype(np.int64)
 
     def total(self, rows: NDArray[np.intp] | NDArray[np.int64], size: int) -> NDArray[np.int64]:
-        """How many individuals stand at each of `size` places, `rows` being the place of every row;
-        −1: nowhere.
+        """Count the individuals at each of `size` places.
+
+        `rows` has the place of every row; −1 is none.
         """
         there = rows >= 0
-        found = np.zeros(size, np.int64)
-        np.add.at(found, rows[there], 1 if self.weights is None else self.weights[there])
-        return found
+        numbers = np.zeros(size, np.int64)
+        np.add.at(numbers, rows[there], 1 if self.weights is None else self.weights[there])
+        return numbers
 
     def first(self, places: NDArray[np.int64], length: int) -> Records:
-        """Every row cut to its first `length` items by `places`, the place of every item; items at
-        −1 are dropped.
+        """Cut every row to its first `length` items by `places`.
+
+        `places` has the place of every item; items at −1 are dropped.
         """
         kept = places[self.codes] >= 0
         lines, codes = self.lines[kept], self.codes[kept]
@@ -66,10 +68,10 @@ class Records:
         return cut
 
     def supports(self) -> NDArray[np.int64]:
-        """How many individuals have each item."""
-        found = np.zeros(self.items, np.int64)
-        np.add.at(found, self.codes, 1 if self.weights is None else self.weights[self.lines])
-        return found
+        """Return how many individuals have each item."""
+        supports = np.zeros(self.items, np.int64)
+        np.add.at(supports, self.codes, 1 if self.weights is None else self.weights[self.lines])
+        return supports
 
 
 class Bits:
@@ -106,20 +108,21 @@ class Bits:
         return np.array(counts, np.int64)
 
     def rows(self, itemset: Sequence[int]) -> NDArray[np.bool_]:
-        """Which rows hold an itemset."""
+        """Return which rows hold an itemset."""
         return np.unpackbits(
             self._intersect(itemset).view(np.uint8), count=self._records.rows
         ).view(bool)
 
     def _intersect(self, itemset: Sequence[int]) -> NDArray[np.uint64]:
-        held: NDArray[np.uint64] = np.bitwise_and.reduce(
+        rows: NDArray[np.uint64] = np.bitwise_and.reduce(
             self._bits[[self._place[code] for code in itemset]], axis=0
         )
-        return held
+        return rows
 
     def bins(self, basis: Sequence[int]) -> NDArray[np.int64]:
-        """How many individuals hold exactly each subset of `basis`: bit j of a place stands for its
-        j-th item.
+        """Count the individuals that hold exactly each subset of `basis`.
+
+        Bit j of a place stands for its j-th item.
         """
         patterns = np.zeros(self._records.rows, np.int64)
         for bit, code in enumerate(basis):

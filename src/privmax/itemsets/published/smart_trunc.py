@@ -1,5 +1,6 @@
-"""SmartTrunc: cut long rows to a noisy length, then count level by level, each candidate with
-noise.
+"""SmartTrunc: cut long rows to a noisy length, then count level by level.
+
+Each candidate has noise.
 
     share 1   the number of rows of each length, with noise; L is where 85 % of them are no longer
     share 2   for every size i: all candidates (each subset of one less was kept at the level
@@ -90,9 +91,9 @@ class SmartTrunc(Method):
         kept: dict[Itemset, int] = {
             (code,): support for code, support in enumerate(supports.tolist())
         }
-        found: dict[Itemset, int] = {}
+        best: dict[Itemset, int] = {}
         for size in range(2, depth + 1):
-            kept, found = self._keep(kept, found, size - 1 in problem.sizes, problem.k)
+            kept, best = self._keep(kept, best, size - 1 in problem.sizes, problem.k)
             candidates = join_itemsets(kept, self.most_candidates)
             if not candidates:
                 break
@@ -106,24 +107,24 @@ class SmartTrunc(Method):
             supports = add_noise(counts, touched, each, coins)
             kept = dict(zip(candidates, supports.tolist(), strict=True))
         else:
-            _, found = self._keep(kept, found, depth in problem.sizes, problem.k)
-        return [Found(itemset, support) for itemset, support in found.items()]
+            _, best = self._keep(kept, best, depth in problem.sizes, problem.k)
+        return [Found(itemset, support) for itemset, support in best.items()]
 
     def _keep(
-        self, level: Mapping[Itemset, int], found: Mapping[Itemset, int], asked: bool, k: int
+        self, level: Mapping[Itemset, int], earlier: Mapping[Itemset, int], wanted: bool, k: int
     ) -> tuple[dict[Itemset, int], dict[Itemset, int]]:
-        """What to build the next level from, and the k best so far.
+        """Return what to build the next level from, and the k best so far.
 
         Where the level itself was asked for, a longer itemset can only be among the k best if its
         parts are. Otherwise the best of the level are kept, with some to spare.
         """
-        if not asked:
-            return _first(level, k + self.spare), dict(found)
-        best = _first({**found, **level}, k)
+        if not wanted:
+            return _first(level, k + self.spare), dict(earlier)
+        best = _first({**earlier, **level}, k)
         return {itemset: support for itemset, support in best.items() if itemset in level}, best
 
     def parts(self) -> dict[str, Fraction]:
-        """What is spent on what."""
+        """Return what is spent on what."""
         return {
             name: share * self.epsilon
             for name, share in zip(("lengths", "levels"), self.shares, strict=True)
@@ -134,7 +135,10 @@ class SmartTrunc(Method):
 
 
 def _percentile(lengths: NDArray[np.int64], share: Fraction) -> int:
-    """The first length, at least 1, up to which the noisy counts hold `share` of their sum."""
+    """Return the first length up to which the noisy counts hold `share` of their sum.
+
+    It is at least 1.
+    """
     counts = np.maximum(lengths, 0)
     upto = np.cumsum(counts)
     enough = upto * share.denominator >= int(upto[-1]) * share.numerator
@@ -142,20 +146,21 @@ def _percentile(lengths: NDArray[np.int64], share: Fraction) -> int:
 
 
 def _first(supports: Mapping[Itemset, int], k: int) -> dict[Itemset, int]:
-    """The k best, best first, in the fixed order where they are equal."""
+    """Return the k best, best first, in the fixed order where they are equal."""
     ordered = sorted(supports, key=lambda itemset: (-supports[itemset], len(itemset), itemset))
     return {itemset: supports[itemset] for itemset in ordered[:k]}
 
 
 def join_itemsets(kept: Mapping[Itemset, int], most: int) -> list[Itemset]:
-    """Itemsets of one item more of which every part of one item less was kept; the best parts
-    first, `most` at most.
+    """Join itemsets that were kept to those of one item more, `most` at most.
+
+    Every part of one item less was kept; those with the best parts come first.
 
     Examples:
         >>> join_itemsets({(0, 1): 9, (0, 2): 8, (1, 2): 7, (1, 3): 9}, 10)
         [(0, 1, 2)]
     """
-    found: dict[Itemset, int] = {}
+    joined: dict[Itemset, int] = {}
     starts: dict[Itemset, list[int]] = {}
     for itemset in kept:
         starts.setdefault(itemset[:-1], []).append(itemset[-1])
@@ -164,15 +169,16 @@ def join_itemsets(kept: Mapping[Itemset, int], most: int) -> list[Itemset]:
             itemset = (*start, *pair)
             parts = [itemset[:place] + itemset[place + 1 :] for place in range(len(itemset))]
             if all(part in kept for part in parts):
-                found[itemset] = min(kept[part] for part in parts)
-    return list(_first(found, most))
+                joined[itemset] = min(kept[part] for part in parts)
+    return list(_first(joined, most))
 
 
 def rank_items(
     candidates: Sequence[Itemset], kept: Mapping[Itemset, int], items: int
 ) -> NDArray[np.int64]:
-    """The place of every item, the most important first; −1 for those in no candidate. Sees only
-    what is released.
+    """Return the place of every item, the most important first; −1 for those in no candidate.
+
+    It depends only on what is released.
 
     Examples:
         >>> rank_items([(0, 2)], {(0,): 5, (2,): 4}, 3).tolist()

@@ -12,7 +12,7 @@ from privmax.itemsets.method import Found
 def find_frequent(
     copies: Mapping[tuple[int, ...], int], items: int, sizes: range, k: int
 ) -> list[Found]:
-    """The k most frequent itemsets of released rows, given with their numbers of copies.
+    """Return the k most frequent itemsets of released rows, given with their numbers of copies.
 
     Examples:
         >>> find_frequent({(0, 1): 5, (1, 2): 3}, 3, range(1, 2), 1)

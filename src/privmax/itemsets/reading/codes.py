@@ -8,38 +8,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privmax.itemsets.baskets import Baskets, plain_label, sort_labels
-from privmax.labels import SHORT, identify
+from privmax.itemsets.baskets import Baskets, sort_labels
+from privmax.labels import identify, item_label
 
 
-def encode_labels(values: Sequence[Any]) -> tuple[list[Any], NDArray[np.int32]]:
-    """(labels in their fixed order, the code of each value): −1 for a missing one.
+def code_items(numbers: NDArray[Any], values: Sequence[Any]) -> tuple[list[Any], NDArray[np.int32]]:
+    """(items in their fixed order, codes), out of numbered values: −1 for a missing one.
 
     Examples:
-        >>> labels, codes = encode_labels(["b", "a", None, "b"])
-        >>> labels, codes.tolist()
-        (['a', 'b'], [1, 0, -1, 1])
+        >>> items, codes = code_items(np.array([0, 1, -1, 2]), ["b", 1.0, 1])
+        >>> items, codes.tolist()
+        ([1, 'b'], [1, 0, -1, 0])
     """
-    kinds = set(map(type, values))
-    if kinds == {str} or (kinds == {int} and min(values) > -SHORT and max(values) < SHORT):
-        seen: dict[Any, int] = dict.fromkeys(values, 0)
-        labels = sort_labels(seen)
-        place = {label: code for code, label in enumerate(labels)}
-        return labels, np.fromiter(map(place.__getitem__, values), np.int32, len(values))
-    index: dict[Any, int] = {}
-    found: list[Any] = []
-    first = np.empty(len(values), np.int32)
-    for at, value in enumerate(values):
-        label = plain_label(value)
-        first[at] = -1 if label is None else index.setdefault(identify(label), len(index))
-        if len(found) < len(index):
-            found.append(label)
-    return sort_codes(first, found)
+    return sort_codes(numbers, [item_label(value) for value in values])
 
 
 def sort_codes(codes: NDArray[Any], labels: Sequence[Any]) -> tuple[list[Any], NDArray[np.int32]]:
-    """Plain labels in their fixed order, equal ones as one, and the codes renumbered; a code of −1
-    stays.
+    """Put plain labels in their fixed order, equal ones as one, and renumber the codes.
+
+    A code of −1 stays.
 
     Examples:
         >>> labels, codes = sort_codes(np.array([0, 1, -1]), ["b", "a"])
@@ -78,8 +65,8 @@ def group_entries(
         base = int(baskets.max(initial=0)) + 1
         pairs, baskets = np.unique(users.astype(np.int64) * base + baskets, return_inverse=True)
         owners = pairs // base
-    held = codes >= 0
-    return _fill(baskets[held], codes[held], labels, int(baskets.max(initial=-1)) + 1, owners)
+    is_item = codes >= 0
+    return _fill(baskets[is_item], codes[is_item], labels, int(baskets.max(initial=-1)) + 1, owners)
 
 
 def group_rows(
@@ -89,8 +76,9 @@ def group_rows(
     baskets: NDArray[Any],
     users: NDArray[Any] | None = None,
 ) -> Baskets:
-    """Baskets out of one-hot rows: the row and the code of each one; and the basket and the user of
-    each row.
+    """Group one-hot rows into baskets.
+
+    Given are the row and the code of each one, and the basket and the user of each row.
 
     Rows of one basket, with users of one user, are put together. A row without a one is a basket
     all the same.

@@ -13,9 +13,18 @@ from numpy.typing import NDArray
 from privmax.errors import DataError
 from privmax.itemsets.baskets import LARGEST_ITEM, Baskets
 from privmax.itemsets.reading.flags import refuse_rows
-from privmax.itemsets.reading.streams import open_stream, try_step
-from privmax.sources.bounded import Bounded
-from privmax.sources.files import START, foreign, recognize, start_of
+from privmax.sources.bounded import Bounded, try_read
+from privmax.sources.dialect import dialect_of
+from privmax.sources.places import Files
+from privmax.sources.text import (
+    START,
+    foreign,
+    not_text,
+    open_binary,
+    recognize,
+    start_of,
+    undecodable,
+)
 
 _CHUNK = 1 << 20
 """Bytes that the NumPy parser takes at a time: its arrays are several times as large."""
@@ -38,21 +47,21 @@ def read_fimi(data: Any) -> Baskets:
     whole = _bytes(data)
     strange = recognize(whole[:START])
     if strange is not None:
-        raise _not_text(strange)
+        raise not_text(strange)
     text = np.frombuffer(whole, np.uint8, offset=3 if whole.startswith(b"\xef\xbb\xbf") else 0)
     kernels = _kernels(len(text))
     offsets, codes, largest = _parse(text) if kernels is None else _parse_compiled(text, kernels)
     if largest < 4 * len(codes) + 1000:
-        found = Baskets(offsets, codes, range(largest + 1))
+        baskets = Baskets(offsets, codes, range(largest + 1))
         if largest == 1:
-            refuse_rows(found)
-        return found
+            refuse_rows(baskets)
+        return baskets
     labels, places = np.unique(codes, return_inverse=True)
     return Baskets(offsets, places.astype(np.int32), labels.tolist())
 
 
 def _kernels(size: int) -> ModuleType | None:
-    """The compiled parser, where there is one and it pays."""
+    """Return the compiled parser, where there is one and it pays."""
     if size < _WORTH_LOADING_NUMBA and "numba" not in sys.modules:
         return None
     try:
@@ -91,7 +100,7 @@ def _parse(text: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int32
 
 
 def _whole_lines(text: NDArray[np.uint8]) -> Iterator[NDArray[np.uint8]]:
-    """The text in pieces of about `_CHUNK` bytes, each of which ends where a line does."""
+    """Yield the text in pieces of about `_CHUNK` bytes, each of which ends where a line does."""
     start = 0
     while start < len(text):
         end = start + _CHUNK
@@ -106,8 +115,9 @@ def _whole_lines(text: NDArray[np.uint8]) -> Iterator[NDArray[np.uint8]]:
 
 
 def _numbers(text: NDArray[np.uint8], lines: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """The numbers in whole lines of text, `lines` of which come before, and how many there are up
-    to each line's end.
+    """Return the numbers in whole lines of text, and how many there are up to each line's end.
+
+    `lines` lines come before them.
 
     Bytes that are no digits bound runs of digits, most of them of one digit or more, some (between
     two blanks) of none.
@@ -155,15 +165,17 @@ def _numbers(text: NDArray[np.uint8], lines: int) -> tuple[NDArray[np.int32], ND
 
 
 def _bytes(data: Any) -> bytes:
-    with open_stream(data, lines=False) as file:
-        raw = getattr(file, "raw", None)
-        if isinstance(raw, Bounded) and not raw.ends:  # a device of zeros does not
-            strange = try_step(lambda: foreign(start_of(file)), None)
-            if strange is not None:
-                raise _not_text(strange)
-        content = try_step(file.read, None)
-    return content.encode("utf-8", "replace") if isinstance(content, str) else bytes(content or b"")
-
-
-def _not_text(strange: str) -> DataError:
-    return DataError(f"The file is not UTF-8 text. {strange}")
+    place = data.paths[0] if isinstance(data, Files) else data
+    wrong = ""
+    try:
+        with open_binary(place, dialect_of(data).encoding, lines=False) as file:
+            raw = getattr(file, "raw", None)
+            if isinstance(raw, Bounded) and not raw.ends:  # a device of zeros does not
+                strange = foreign(start_of(file))
+                if strange is not None:
+                    raise not_text(strange)
+            content = try_read(file.read)
+        return content.encode("utf-8", "replace") if isinstance(content, str) else bytes(content)
+    except UnicodeDecodeError as error:  # of an open file of text
+        wrong = undecodable(error, 0)
+    raise DataError(wrong)

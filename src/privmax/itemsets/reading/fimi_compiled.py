@@ -1,5 +1,6 @@
-"""The parser of FIMI files, compiled. Needs numba, so only `fimi.py` imports it, where numba is
-installed.
+"""The parser of FIMI files, compiled.
+
+It needs numba, so only `fimi.py` imports it, where numba is installed.
 
 `fimi.py` holds the same parser in NumPy and says what both accept; tests hold them equal on any
 bytes.
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 @numba.njit(cache=True, nogil=True)
 def newlines(text: NDArray[np.uint8]) -> int:
-    """How many there are."""
+    """Return how many there are."""
     count = 0
     for byte in text:
         count += byte == 10

@@ -1,5 +1,4 @@
-"""Zeros and ones that say whether a basket holds an item, and data that looks as if it consisted of
-them.
+"""Zeros and ones that say whether a basket holds an item, and data that looks like them.
 
 Read as items, zeros and ones give the answer "0 + 1", which has a cost and tells nothing. So data
 is refused if it looks like a table with a column for each item, wherever it is given as something
@@ -31,7 +30,7 @@ _REMEDY = (
 
 
 def read_flag(value: Any) -> bool | None:
-    """What a cell says; None: something else.
+    """Return what a cell says; None: something else.
 
     Examples:
         >>> read_flag("Yes"), read_flag(0), read_flag("bread")
@@ -87,8 +86,9 @@ class FlagCheck:
 
 
 def refuse_items(labels: Iterable[Any]) -> None:
-    """Refuse a column of items, here all different ones, if they are zeros and ones: that is the
-    column of one item.
+    """Refuse a column of items, here all different ones, if they are zeros and ones.
+
+    Such a column is that of one item.
 
     Examples:
         >>> refuse_items(["bread", 1])
@@ -106,9 +106,10 @@ def refuse_items(labels: Iterable[Any]) -> None:
         raise DataError(f"The column of items has only zeros and ones. {_REMEDY}")
 
 
-def refuse_rows(found: Baskets, remedy: str = _REMEDY) -> None:
-    """Refuse rows, in the order of their cells, if they look like those of a table of zeros and
-    ones.
+def refuse_rows(baskets: Baskets, remedy: str = _REMEDY) -> None:
+    """Refuse rows that look like those of a table of zeros and ones.
+
+    They are in the order of their cells.
 
     All have the same number of cells, two or more, and in some row a value is repeated, as no item
     of a basket is.
@@ -120,15 +121,15 @@ def refuse_rows(found: Baskets, remedy: str = _REMEDY) -> None:
         ...
         privmax.errors.DataError: The baskets have only zeros and ones, as many in each. ...
     """
-    used = np.unique(found.codes).tolist()
-    if len(used) != 2 or {read_flag(found.labels[code]) for code in used} != {False, True}:
+    used = np.unique(baskets.codes).tolist()
+    if len(used) != 2 or {read_flag(baskets.labels[code]) for code in used} != {False, True}:
         return
-    widths = np.unique(np.diff(found.offsets))
+    widths = np.unique(np.diff(baskets.offsets))
     widths = widths[widths > 0]
-    if len(widths) == 1 and widths[0] > 1 and _repeats(found, int(widths[0])):
+    if len(widths) == 1 and widths[0] > 1 and _repeats(baskets, int(widths[0])):
         raise DataError(f"The baskets have only zeros and ones, as many in each. {remedy}")
 
 
-def _repeats(found: Baskets, width: int) -> bool:
-    rows = found.codes.reshape(-1, width)
+def _repeats(baskets: Baskets, width: int) -> bool:
+    rows = baskets.codes.reshape(-1, width)
     return width > 2 or bool((rows[:, 0] == rows[:, 1]).any())

@@ -1,5 +1,6 @@
-"""Baskets that stay in an engine: Parquet files, DuckDB, PostgreSQL, Spark, any Ibis table with a
-row per item.
+"""Baskets that stay in an engine, of tables with a row per item.
+
+They are in Parquet files, DuckDB, PostgreSQL, Spark, or any Ibis table.
 
 Two passes. The first counts the individuals who have each item. The second keeps the items that are
 frequent enough, writes every basket as the numbers of its items, and counts the individuals who
@@ -18,7 +19,6 @@ from __future__ import annotations
 
 import copy
 import os
-import sys
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
@@ -38,14 +38,16 @@ from privmax.errors import (
     UnsupportedError,
     column_error,
 )
-from privmax.itemsets.baskets import Baskets, identify, plain_label, sort_labels
+from privmax.itemsets.baskets import Baskets, identify, sort_labels
+from privmax.labels import item_label
 from privmax.sources.conditions import Condition
-from privmax.sources.engines import engine_of
+from privmax.sources.engines import engine_of, is_read_once
 from privmax.sources.engines.base import Engine, ask, new_name, quietly
 from privmax.sources.files import is_stream
 from privmax.sources.places import PARQUET, Files, find_files, is_pattern
 from privmax.sources.reading import as_table, keep_rows
 from privmax.sources.tables import CHANGED, column_of
+from privmax.sources.users import NO_USER
 
 ITEM, BASKET, USER = "privmax_item", "privmax_basket", "privmax_user"
 SUPPORT, WRONG, CODE = "privmax_support", "privmax_wrong", "privmax_code"
@@ -69,9 +71,11 @@ def open_table(
     item: str | None,
     user: str | None = None,
     where: Condition | None = None,
+    drops: bool = False,
 ) -> TableRows | None:
-    """The baskets of a table that an engine holds, or of a Parquet file or folder; None for
-    anything else.
+    """Open the baskets of a table that an engine holds, or of a Parquet file or folder.
+
+    None for anything else.
 
     Close it after use.
     """
@@ -79,28 +83,58 @@ def open_table(
         return None
     looked = where.columns() if where is not None else ()
     wanted = [name for name in (*_names(basket), item, user, *looked) if name is not None]
-    with ExitStack() as held:
-        table = as_table(data, wanted, [], False, held)
+    if not basket or item is None:
+        wanted = []  # all: the error about a missing one lists them
+    with ExitStack() as stack:
+        table = as_table(data, wanted, [], False, stack)
         if table is None:
             return None
-        duckdb = sys.modules.get("duckdb")
-        if duckdb is not None and isinstance(data, duckdb.DuckDBPyRelation):
-            table = engine_of(table).keep(
-                table, held
-            )  # it is a stream, to be read once, and there is more than one pass
+        if is_read_once(data):  # and there is more than one pass
+            table = engine_of(table).keep(table, stack)
         kept = keep_rows(table, where, data)
-        return TableRows(kept, basket=basket, item=item, user=user, held=held)
+        return TableRows(kept, basket=basket, item=item, user=user, drops=drops, resources=stack)
 
 
 def read_table(data: object) -> Any:
-    """All columns, as an Arrow table, of a table that an engine holds, or of a Parquet file; None
-    for anything else.
+    """Read all columns of a table that an engine holds, or of a Parquet file, as Arrow.
+
+    None for anything else.
     """
     if not _may_be_table(data):
         return None
-    with ExitStack() as held:
-        table = as_table(data, [], [], False, held)
+    with ExitStack() as stack:
+        table = as_table(data, [], [], False, stack)
         return None if table is None else ask("reading the table", table.to_pyarrow)
+
+
+_LISTED = ("is_string", "is_integer", "is_boolean", "is_date", "is_floating")
+"""What lists of a table may hold: Arrow has exact types for them."""
+
+
+def read_list_column(data: object, *, item: str, user: str | None, where: Condition | None) -> Any:
+    """Read the columns of lists and of users of a table or a Parquet file, as Arrow.
+
+    An engine holds the table. None for anything else, and where the type of the column is not a
+    list.
+    """
+    if not _may_be_table(data):
+        return None
+    looked = where.columns() if where is not None else ()
+    names = [item, *([] if user is None else [user])]
+    with ExitStack() as stack:
+        table = as_table(data, [*names, *looked], [], False, stack)
+        if table is None or item not in table.columns or not table[item].type().is_array():
+            return None
+        kind = table[item].type().value_type
+        if not any(getattr(kind, test)() for test in _LISTED):
+            raise ParameterError(
+                "item", item, f"the column holds lists of the type {kind}",
+                "Lists must hold text, numbers or dates. Cast them to text first.",
+            )  # fmt: skip
+        kept = keep_rows(table, where, data)
+        columns = [item] if user is None else [item, column_of(table, "user", user).get_name()]
+        return ask("reading the lists", kept.select(*columns).to_pyarrow)
+    raise AssertionError  # no context swallows an error
 
 
 class TableRows:
@@ -114,7 +148,8 @@ class TableRows:
         user: Column of the individuals, who may have several baskets. A basket belongs to one of
             them: what another writes under the same name is another basket. Without it every basket
             is an individual.
-        held: What to let go of after use, beside the counts.
+        drops: Whether rows without a user are left out; otherwise they are refused.
+        resources: What to let go of after use, beside the counts.
 
     Args:
         labels: Of all items that occur, by code, in their fixed order: numbers by value, text by
@@ -128,17 +163,20 @@ class TableRows:
         basket: Sequence[str] | str | None,
         item: str | None,
         user: str | None = None,
-        held: ExitStack | None = None,
+        drops: bool = False,
+        resources: ExitStack | None = None,
     ) -> None:
-        with held or ExitStack() as stack:
-            baskets = list(_keys(_names(basket)))
+        with resources or ExitStack() as stack:
+            baskets = list(name_keys(_names(basket)))
             self._who = baskets if user is None else [USER]
             self._keys = baskets if user is None else [USER, *baskets]
             self._engine = engine_of(table)
             self._engine.begin(
                 table, stack, passes=2
             )  # both see the same rows, where the engine can do that
-            self._rows = _rows(self._engine, table, _names(basket), item, user)
+            rows = _rows(self._engine, table, _names(basket), item, user)
+            dropping = drops and user is not None
+            self._rows = rows.filter(rows[USER].notnull()) if dropping else rows
             self._counts = _number(
                 self._engine, _counts(self._engine, self._rows, self._who, self._keys), stack
             )
@@ -148,14 +186,14 @@ class TableRows:
             )
             self._least = int(self._supports.max(initial=0)) + 1
             self._found = _empty(self.labels)
-            self._held = stack.pop_all()
+            self._stack = stack.pop_all()
 
     def __repr__(self) -> str:
         return "TableRows(<private>)"
 
     def close(self) -> None:
         """Let the engine forget the counts."""
-        self._held.close()
+        self._stack.close()
 
     @property
     def items(self) -> int:
@@ -163,7 +201,7 @@ class TableRows:
         return len(self.labels)
 
     def supports(self) -> NDArray[np.int64]:
-        """How many individuals have each item, by code."""
+        """Return how many individuals have each item, by code."""
         return self._supports
 
     def survivors(self, least: int) -> Baskets:
@@ -179,17 +217,20 @@ class TableRows:
             self._least = int(wanted.min())
         return self._found
 
-    def supports_of(self, itemsets: Sequence[Sequence[int]]) -> list[int]:
-        """As `Baskets.supports_of`: rows of the items that are asked for, and of no rarer ones."""
+    def count_holders(self, itemsets: Sequence[Sequence[int]]) -> list[int]:
+        """Count holders as `Baskets.count_holders` does.
+
+        Rows of the items asked for, and of no rarer ones, are read.
+        """
         least = min((int(self._supports[code]) for one in itemsets for code in one), default=1)
-        found = self.survivors(least).supports_of(itemsets)
+        numbers = self.survivors(least).count_holders(itemsets)
         return [
             number if len(one) else self._holders()
-            for one, number in zip(itemsets, found, strict=True)
+            for one, number in zip(itemsets, numbers, strict=True)
         ]
 
     def _holders(self) -> int:
-        """How many individuals have an item."""
+        """Return how many individuals have an item."""
         people = self._rows.select(*self._who).distinct()
         [(number,)] = ask(
             SIZING, lambda: self._engine.rows(people.aggregate(number=people.count()))
@@ -197,7 +238,7 @@ class TableRows:
         return int(number)
 
     def longest(self) -> int:
-        """How many different items the largest basket has."""
+        """Return how many different items the largest basket has."""
         pairs = self._rows.select(*self._keys, ITEM).distinct()
         sizes = pairs.group_by(self._keys).agg(**{NUMBER: pairs.count()})
         [(most,)] = ask(
@@ -206,8 +247,9 @@ class TableRows:
         return int(most or 0)
 
     def within(self, items: int | Collection[Any]) -> TableRows:
-        """The same on a declared universe, as `Baskets.within`. Close only one of the two: they
-        share the counts.
+        """Return the same on a declared universe, as `Baskets.within`.
+
+        Close only one of the two: they share the counts.
         """
         every = np.arange(self.items, dtype=np.int32)
         recoded = Baskets(np.array([0, self.items], np.int64), every, self.labels).within(items)
@@ -221,17 +263,17 @@ class TableRows:
         return other
 
     def _read(self, least: int) -> Baskets:
-        """The baskets of the items that at least so many have, as they are in the engine now."""
+        """Read the baskets of the items that at least so many have, as the engine has them now."""
         # Numbers are below that of the items, unless they are counted again and others have come.
         frequent = self._counts.filter(
             self._counts[SUPPORT] >= least, self._counts[CODE] < len(self._codes)
         )
         both = self._rows.inner_join(frequent, self._rows[ITEM] == frequent[ITEM])
         try:
-            found = _group(both, self._who, self._keys, len(str(len(self._codes))))
+            grouped = _group(both, self._who, self._keys, len(str(len(self._codes))))
         except UnsupportedError:
-            found = _stream(self._engine, both, self._who, self._keys)
-        offsets, codes, owners, weights = found
+            grouped = _stream(self._engine, both, self._who, self._keys)
+        offsets, codes, owners, weights = grouped
         owned = None if self._who == self._keys else owners
         baskets = Baskets(offsets, self._codes[codes], self.labels, owned, weights)
         if not np.array_equal(
@@ -246,7 +288,7 @@ Found = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[n
 
 
 def _may_be_table(data: object) -> bool:
-    """Whether data is a Parquet file or folder, or no file at all."""
+    """Return whether data is a Parquet file or folder, or no file at all."""
     if isinstance(data, str) and data == "-":
         return False
     if isinstance(data, (str, os.PathLike)):
@@ -269,8 +311,8 @@ def _names(basket: Sequence[str] | str | None) -> list[str]:
     return [basket] if isinstance(basket, str) else list(basket)
 
 
-def _keys(basket: Sequence[str]) -> dict[str, str]:
-    """The columns of baskets by the names used here."""
+def name_keys(basket: Sequence[str]) -> dict[str, str]:
+    """Return the columns of baskets by the names used here."""
     return {
         BASKET if place == 0 else f"{BASKET}_{place + 1}": name for place, name in enumerate(basket)
     }
@@ -279,15 +321,15 @@ def _keys(basket: Sequence[str]) -> dict[str, str]:
 def _rows(
     engine: Engine, table: Any, basket: Sequence[str], item: str | None, user: str | None
 ) -> Any:
-    """The rows that have an item, with the keys of the wanted columns under the names used here."""
-    for option, given in (("basket", basket), ("item", item)):
-        if not given:
+    """Return the rows that have an item, with keys of the wanted columns under our names."""
+    for option, columns in (("basket", basket), ("item", item)):
+        if not columns:
             error = column_error(option, None, list(table.columns), "table")
             if item is None and not basket:
                 error.remedy += " If each item has a column of 0 and 1, set form to onehot."
             raise error
     wanted = {ITEM: column_of(table, "item", item)}
-    wanted |= {key: column_of(table, "basket", name) for key, name in _keys(basket).items()}
+    wanted |= {key: column_of(table, "basket", name) for key, name in name_keys(basket).items()}
     if user is not None:
         wanted[USER] = column_of(table, "user", user)
     kind = wanted[ITEM].type()
@@ -296,71 +338,95 @@ def _rows(
             "item",
             item,
             f"the column must have single values, but its type is {kind}",
-            "Give every item a row of its own.",
+            "Give every item a row of its own. If each row is a basket with a list of its items: "
+            "Leave basket out.",
         )
     rows = table.select(**{name: engine.key(column) for name, column in wanted.items()})
     return rows.filter(rows[ITEM].notnull())
 
 
-def _counts(engine: Engine, rows: Any, who: Sequence[str], keys: Sequence[str]) -> Any:
-    """An expression with the items, their supports, and under WRONG a number above 0 where somebody
-    has no name.
+def refuse_missing(wrong: int) -> None:
+    """Refuse rows without a basket or a user, by the number that `find_missing` gives.
+
+    Raises:
+        DataError: There is such a row.
     """
-    nameless = reduce(or_, (rows[key].isnull() for key in keys))
-    wrong = nameless.ifelse(1, 0).sum().cast("int64")
+    if wrong > 1:
+        raise DataError(f"A row has an item but no user. {NO_USER}")
+    if wrong:
+        raise DataError(
+            "A row has an item but no basket. Fill the column in, or leave such rows out: set "
+            "where to a condition such as 'receipt is not null'."
+        )
+
+
+def find_missing(rows: Any, keys: Sequence[str]) -> Any:
+    """Return whether a row has no basket (1), or no user (2 or more); otherwise 0."""
+    baskets = [key for key in keys if key != USER]
+    wrong = reduce(or_, (rows[key].isnull() for key in baskets)).ifelse(1, 0)
+    return wrong + rows[USER].isnull().ifelse(2, 0) if USER in keys else wrong
+
+
+def _counts(engine: Engine, rows: Any, who: Sequence[str], keys: Sequence[str]) -> Any:
+    """Return an expression with the items, their supports, and what is missing.
+
+    Under WRONG: whether a row has no basket (1), or no user (2 or more).
+    """
+    wrong = find_missing(rows, keys).max().cast("int64")
     if len(who) == 1 and engine.sorts_to_count:
         return rows.group_by(ITEM).agg(
             **{SUPPORT: rows[who[0]].nunique().cast("int64"), WRONG: wrong}
         )
     pairs = rows.group_by([ITEM, *who]).agg(**{WRONG: wrong})
     people = pairs[who[0]].count().cast("int64")
-    return pairs.group_by(ITEM).agg(**{SUPPORT: people, WRONG: pairs[WRONG].sum().cast("int64")})
+    return pairs.group_by(ITEM).agg(**{SUPPORT: people, WRONG: pairs[WRONG].max().cast("int64")})
 
 
-def _number(engine: Engine, counts: Any, held: ExitStack) -> Any:
-    """The counts with a number for each item, from 0 on in any order, kept by the engine where it
-    can.
-    """
+def _number(engine: Engine, counts: Any, stack: ExitStack) -> Any:
+    """Number the items of the counts, from 0 on in any order, in the engine where it can."""
     import ibis
     from ibis.expr import operations
 
     if engine.backend.has_operation(operations.WindowFunction):
         number = ibis.row_number().over(order_by=counts[ITEM])
-        return engine.keep(counts.mutate(**{CODE: number.cast("int64")}), held)
+        return engine.keep(counts.mutate(**{CODE: number.cast("int64")}), stack)
     # polars cannot number rows through Ibis; it gets its own columns back with one more, all of
     # them Arrow's.
     rows = ask(COUNTING, counts.to_pyarrow)
     numbered = rows.append_column(CODE, [np.arange(rows.num_rows)])
     name = new_name("counts")
-    held.callback(quietly, engine.drop, name)
+    stack.callback(quietly, engine.drop, name)
     return ask(COUNTING, engine.backend.create_table, name, numbered)
 
 
 def _fetch(
     engine: Engine, counts: Any, kind: Any
 ) -> tuple[list[Any], NDArray[np.int64], NDArray[np.int32]]:
-    """Labels and supports in the fixed order, and the place in it of each number that the engine
-    has given.
+    """Fetch labels and supports in the fixed order, and the place of each number in it.
+
+    The numbers are those that the engine has given.
     """
     readable = {ITEM: engine.readable(counts[ITEM], kind)}
     wanted = counts.select(**readable, **{name: counts[name] for name in (SUPPORT, WRONG, CODE)})
     rows = ask(COUNTING, engine.rows, wanted)
-    if any(wrong for _, _, wrong, _ in rows):
-        raise DataError(
-            "A row has an item but no basket or no user. Drop such rows, or fill the column in."
-        )
-    given = [plain_label(engine.label(value, kind)) for value, *_ in rows]
-    labels = sort_labels(given)
-    place = {identify(label): number for number, label in enumerate(labels)}
-    order = np.array([place[identify(label)] for label in given], np.int64)
+    refuse_missing(max((wrong for _, _, wrong, _ in rows), default=0))
+    labels, order = order_labels([engine.label(value, kind) for value, *_ in rows])
     supports, codes = np.empty(len(rows), np.int64), np.empty(len(rows), np.int32)
     supports[order] = [support for _, support, _, _ in rows]
     codes[[number for *_, number in rows]] = order
     return labels, supports, codes
 
 
+def order_labels(values: Sequence[Any]) -> tuple[list[Any], NDArray[np.int64]]:
+    """Return what an engine names as items in their fixed order, and the place of each in it."""
+    listed = [item_label(value) for value in values]
+    labels = sort_labels(listed)
+    place = {identify(label): number for number, label in enumerate(labels)}
+    return labels, np.array([place[identify(label)] for label in listed], np.int64)
+
+
 def _group(rows: Any, who: Sequence[str], keys: Sequence[str], digits: int) -> Found:
-    """The different patterns and how many individuals have each, counted by the engine.
+    """Return the different patterns and how many individuals have each, counted by the engine.
 
     The pattern of a basket is the numbers of its items in order, each of `digits` digits after a 1.
     That of a user is the different ones of all baskets in order, with BREAK between them. Equal
@@ -380,13 +446,13 @@ def _group(rows: Any, who: Sequence[str], keys: Sequence[str], digits: int) -> F
 
 
 def _join(rows: Any, keys: Sequence[str], between: str) -> Any:
-    """For each key all its texts in order, as one text."""
+    """Join all texts of each key, in order, as one text."""
     each = rows.group_by(list(keys)).agg(**{PATTERN: rows[PATTERN].collect()})
     return each.mutate(**{PATTERN: each[PATTERN].sort().join(between)})
 
 
 def _parse(batch: Any, digits: int) -> Found:
-    """A batch of patterns and numbers of individuals as arrays, each pattern an owner."""
+    """Return a batch of patterns and numbers of individuals as arrays, each pattern an owner."""
     import pyarrow
 
     texts = batch.column(PATTERN).cast(pyarrow.large_binary())
@@ -429,8 +495,9 @@ def _concatenate(parts: Sequence[Found]) -> Found:
 
 
 def _stream(engine: Engine, rows: Any, who: Sequence[str], keys: Sequence[str]) -> Found:
-    """The same for an engine without arrays, as SQLite: it puts the rows in order, and they are
-    counted as they pass.
+    """Group the baskets of an engine without arrays, as SQLite.
+
+    It puts the rows in order, and they are counted as they pass.
 
     Individuals and baskets come as numbers: which are the same is for the engine to say.
     """
@@ -452,8 +519,9 @@ def _stream(engine: Engine, rows: Any, who: Sequence[str], keys: Sequence[str]) 
 
 
 def _tally(rows: Iterable[tuple[int, int, int]]) -> Counter[tuple[bytes, ...]]:
-    """How many individuals have each set of baskets; rows are (individual, basket, code) in that
-    order.
+    """Count the individuals that have each set of baskets.
+
+    Rows are (individual, basket, code), in that order.
     """
     tally: Counter[tuple[bytes, ...]] = Counter()
     for _, theirs in groupby(rows, itemgetter(0)):

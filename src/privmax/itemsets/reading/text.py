@@ -1,31 +1,26 @@
-"""Baskets in CSV files: long, wide and one-hot.
-
-The rows are not read by `privmax.sources.files`, which reads files whose first line names the
-columns of all others. Lines of a wide file have no names and any number of cells, a basket may come
-from any stream of lines, of text or of bytes, and an error names the line, also where its bytes are
-no text. For that lines are decoded one by one, which takes a tenth of the time to read a file.
-Memory holds numbers, not lines.
-"""
+"""Baskets in files of separated values: long, wide and one-hot. Memory holds numbers, not lines."""
 
 from __future__ import annotations
 
-import csv
 from array import array
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privmax.errors import DataError, ParameterError
+from privmax.errors import DataError
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.reading.codes import group_entries, group_rows, sort_codes
 from privmax.itemsets.reading.flags import ALLOWED, WORDS, FlagCheck, read_flag, refuse_items
-from privmax.itemsets.reading.streams import Lines, open_stream, try_step
 from privmax.sources.conditions import Condition
-from privmax.sources.files import FIRST_LINE, Rows, matching_rows, open_records, separator_in
+from privmax.sources.dialect import Dialect, dialect_of, read_delimiter
+from privmax.sources.files import matching_rows, open_records
 from privmax.sources.places import Files
+from privmax.sources.separated import Rows, open_lines, open_named, place_in, refuse_repetition
+from privmax.sources.users import NO_USER
 
 
 def read_wide(data: Any, separator: str | None, header: bool) -> Baskets:
@@ -36,21 +31,22 @@ def read_wide(data: Any, separator: str | None, header: bool) -> Baskets:
         >>> read_wide(io.StringIO("bread,milk\\nmilk\\n"), None, False).supports().tolist()
         [1, 2]
     """
-    rows = _rows(data, _separator(separator) or ",", strip=True)
+    mark = read_delimiter("separator", separator) or ","
     index: dict[str, int] = {}
     codes, ends = array("i"), array("q", [0])
     lines: FlagCheck | None = None
-    for _, cells in rows:
-        if lines is None:
-            lines = FlagCheck(len(cells))
-            if header:
-                continue
-        else:
-            lines.add(cells)
-        codes.extend(
-            [index.setdefault(item, len(index)) for cell in cells if (item := cell.strip())]
-        )
-        ends.append(len(codes))
+    with open_lines(_place(data), mark, dialect_of(data).encoding, strip=True) as rows:
+        for _, cells in rows:
+            if lines is None:
+                lines = FlagCheck(len(cells))
+                if header:
+                    continue
+            else:
+                lines.add(cells)
+            codes.extend(
+                [index.setdefault(item, len(index)) for cell in cells if (item := cell.strip())]
+            )
+            ends.append(len(codes))
     if lines is not None:
         lines.refuse()
     labels, numbers = sort_codes(np.array(codes, np.int32), list(index))
@@ -65,12 +61,13 @@ def read_long(
     item: str,
     user: str | None,
     where: Condition | None = None,
+    drops: bool = False,
 ) -> Baskets:
-    """A line for each item of a basket, under a line of names; all values are text.
+    """Return a line for each item of a basket, under a line of names; all values are text.
 
     A line whose item is empty adds nothing to its basket, which exists all the same. Several
     columns `basket` tell baskets apart together. Baskets of two users are two baskets, though they
-    be called the same.
+    be called the same. With `drops` lines without a user are left out.
 
     Examples:
         >>> import io
@@ -78,18 +75,20 @@ def read_long(
         >>> read_long(file, None, basket=["receipt"], item="article", user=None).labels
         ['bread', 'milk']
     """
-    with ExitStack() as held:
-        if isinstance(data, Files):
+    with ExitStack() as stack:
+        shown = dialect_of(data).header_is_public
+        if isinstance(data, Files) and (data.is_json or len(data.paths) > 1):
             wanted = [*basket, item, *([] if user is None else [user])]
-            names, rows = held.enter_context(open_records(data, wanted, where))
-            _check_names(names)
+            names, rows = stack.enter_context(open_records(data, wanted, where))
         else:
-            rows = _rows(data, _separator(separator), strip=False)
-            _, names = next(rows, (1, []))
-            _check_names(names)
-            rows = matching_rows(_skip_empty(rows, names), names, where)
-        place = _place(names, "item", item)
-        keys = _Keys(names, basket=basket, user=() if user is None else (user,))
+            opened = stack.enter_context(open_named(_place(data), _dialect(data, separator)))
+            names = opened.names
+            rows = matching_rows(opened.rows, names, where, shown=shown)
+        place = place_in(names, "item", item, shown=shown)
+        keys = _Keys(names, shown, basket=basket, user=() if user is None else (user,))
+        if drops and user is not None:
+            owner = place_in(names, "user", user, shown=shown)
+            rows = ((line, cells) for line, cells in rows if cells[owner])
         index: dict[str, int] = {}
         items = array("i")
         for line, cells in rows:
@@ -104,10 +103,16 @@ def read_long(
 
 
 def read_one_hot(
-    data: Any, separator: str | None, *, basket: Sequence[str], user: str | None
+    data: Any,
+    separator: str | None,
+    *,
+    basket: Sequence[str],
+    user: str | None,
+    drops: bool = False,
 ) -> Baskets:
-    """A line for each basket under a line with the names of the items: in the column of each 1 if
-    the basket holds it.
+    """Read a line for each basket, with 1 in the column of each item that the basket holds.
+
+    The first line has the names of the items.
 
     `flags.py` has what a cell may say. Columns `basket` and `user` are no items;
     lines that agree in all of the former are one basket, and without them every line is one.
@@ -118,11 +123,24 @@ def read_one_hot(
         >>> read_one_hot(file, None, basket=(), user=None).supports().tolist()
         [2, 1]
     """
-    rows = _rows(data, _separator(separator), strip=True)
-    _, first = next(rows, (1, []))
+    with open_named(_place(data), _dialect(data, separator), strip=True) as opened:
+        return _read_flags(data, opened.names, opened.rows, basket, user, drops)
+    raise AssertionError  # no context swallows an error
+
+
+def _read_flags(
+    data: Any,
+    first: Sequence[str],
+    rows: Rows,
+    basket: Sequence[str],
+    user: str | None,
+    drops: bool,
+) -> Baskets:
+    """Return the lines of a one-hot file under its line of names."""
     names = [name.strip() for name in first]
-    _check_names(names)
-    keys = _Keys(names, basket=basket, user=() if user is None else (user,))
+    refuse_repetition(names)
+    shown = dialect_of(data).header_is_public
+    keys = _Keys(names, shown, basket=basket, user=() if user is None else (user,))
     places = [place for place, name in enumerate(names) if name not in (*basket, user)]
     if not all(names[place] for place in places):
         raise DataError(
@@ -135,9 +153,13 @@ def read_one_hot(
         )
     labels, codes = sort_codes(np.arange(len(places)), [names[place] for place in places])
     coded = list(zip(places, codes.tolist(), strict=True))
-    lines, held = array("q"), array("i")
+    lines, items = array("q"), array("i")
     count = 0
-    for line, spaced in _skip_empty(rows, names):
+    every = rows
+    if drops and user is not None:
+        owner = place_in(names, "user", user, shown=shown)
+        every = ((line, cells) for line, cells in every if cells[owner].strip())
+    for line, spaced in every:
         cells = [cell.strip() for cell in spaced]
         keys.add(line, cells)
         for place, code in coded:
@@ -155,55 +177,31 @@ def read_one_hot(
                 )
             if said:
                 lines.append(count)
-                held.append(code)
+                items.append(code)
         count += 1
     baskets = keys.numbers("basket") if basket else np.arange(count)
     owners = None if user is None else keys.numbers("user")
-    return group_rows(np.array(lines, np.int64), np.array(held, np.int32), labels, baskets, owners)
+    return group_rows(np.array(lines, np.int64), np.array(items, np.int32), labels, baskets, owners)
 
 
-def _rows(data: Any, separator: str | None, *, strip: bool) -> Rows:
-    """The rows of a CSV file, each with the number of the line where it begins.
-
-    Where no separator is given the first line decides, which holds names and is public.
-    """
-    with open_stream(data) as file:
-        lines = Lines(file)
-        separator = separator or separator_in(try_step(lines.first, lines) or "")
-        # Within quotes blanks count, so those in front of quotes must go before.
-        reader = csv.reader(
-            lines, delimiter=separator, strict=True, skipinitialspace=strip and separator != " "
-        )
-        while True:
-            begin = lines.number + 1
-            cells = try_step(reader.__next__, lines)
-            if cells is None:
-                return
-            yield begin, cells
+def _place(data: Any) -> Any:
+    """Return the one file that is read, or a stream."""
+    return data.paths[0] if isinstance(data, Files) else data
 
 
-def _check_names(names: Sequence[str]) -> None:
-    if len(set(names)) < len(names):
-        raise DataError("Two columns of the file have the same name. Rename one.")
-
-
-def _skip_empty(rows: Rows, names: Sequence[str]) -> Rows:
-    """The lines below the line of names that are not empty."""
-    for line, cells in rows:
-        if cells and len(cells) != len(names):
-            raise DataError(f"Line {line} has more or fewer cells than the line of names.")
-        if cells:
-            yield line, cells
+def _dialect(data: Any, separator: str | None) -> Dialect:
+    """Return what is declared of the data, with the separator that is given."""
+    return replace(dialect_of(data), delimiter=read_delimiter("separator", separator))
 
 
 class _Keys:
     """Numbers for the baskets and the users of lines, by the text in their columns."""
 
-    def __init__(self, names: Sequence[str], **columns: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str], shown: bool, **columns: Sequence[str]) -> None:
         self._places = {
-            option: [_place(names, option, name) for name in given]
-            for option, given in columns.items()
-            if given
+            option: [place_in(names, option, name, shown=shown) for name in wanted]
+            for option, wanted in columns.items()
+            if wanted
         }
         self._index: dict[str, dict[tuple[str, ...], int]] = {option: {} for option in self._places}
         self._numbers = {option: array("q") for option in self._places}
@@ -212,30 +210,11 @@ class _Keys:
         for option, places in self._places.items():
             key = tuple([cells[place] for place in places])
             if not all(key):
-                raise DataError(f"Line {line} has no {option}.")
+                remedy = f" {NO_USER}" if option == "user" else ""
+                raise DataError(f"Line {line} has no {option}.{remedy}")
             index = self._index[option]
             self._numbers[option].append(index.setdefault(key, len(index)))
 
     def numbers(self, option: str) -> NDArray[np.int64]:
-        """From 0 on, one for each line."""
+        """Return the numbers of the lines, from 0 on."""
         return np.array(self._numbers[option], np.int64)
-
-
-def _separator(given: str | None) -> str | None:
-    if given is not None and (len(given) != 1 or given in '"\r\n'):
-        raise ParameterError(
-            "separator",
-            given,
-            "it must be one character, and not a quote or a line break",
-            "For example a semicolon.",
-        )
-    return given
-
-
-def _place(names: Sequence[str], option: str, name: str) -> int:
-    """Where a column stands. Which others there are is not said: in a file without a line of names
-    they are data.
-    """
-    if name not in names:
-        raise ParameterError(option, name, "the file has no such column", FIRST_LINE)
-    return names.index(name)

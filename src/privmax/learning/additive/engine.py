@@ -30,11 +30,8 @@ from privmax.errors import DataError, EngineError, ParameterError, UnsupportedEr
 from privmax.learning.additive.fitting import Sums
 from privmax.learning.additive.link import CURVATURES, LIMIT, RESIDUALS
 from privmax.learning.additive.model import Part
-from privmax.sources.engines import engine_of
+from privmax.sources.engines import all_engines, embedded_engine, engine_of
 from privmax.sources.engines.base import Engine, ask
-
-SERVED = {"duckdb": "DuckDB", "postgres": "PostgreSQL", "pyspark": "Spark"}
-"""Engines whose SQL has grouping sets, by the name that Ibis has for them."""
 
 PACKED = 1024
 """Cells of several features are packed into one number up to here."""
@@ -58,16 +55,16 @@ CLIPPED = f"GREATEST(LEAST({SPOT}, {4 * LIMIT} + {LABEL}), {LABEL})"
 
 
 def open_rows(
-    table: Any, schema: Any, label: str, labels: NDArray[Any], held: ExitStack
+    table: Any, schema: Any, label: str, labels: NDArray[Any], stack: ExitStack
 ) -> EngineRows:
-    """The rows of an Ibis table, made ready by their engine.
+    """Return the rows of an Ibis table, made ready by their engine.
 
     Args:
         table: Where they are.
         schema: Its columns, and the cells of each.
         label: The column of labels.
         labels: The two that are declared.
-        held: Closes what is kept for the fit.
+        stack: Closes what is kept for the fit.
 
     Raises:
         UnsupportedError: The engine has no grouping sets.
@@ -76,27 +73,28 @@ def open_rows(
     import ibis
 
     engine = engine_of(table)
-    if engine.backend.name not in SERVED:
+    if not engine.has_grouping_sets:
+        served = ", ".join(one.title for one in all_engines() if one.has_grouping_sets)
         raise UnsupportedError(
-            f"Additive models are not counted in {engine.backend.name}, only in "
-            f"{', '.join(SERVED.values())}. Copy the table to DuckDB, or give X as a frame."
+            f"Additive models are not counted in {engine.backend.name}, only in {served}. Copy the "
+            f"table to {embedded_engine().title}, or give X as a frame."
         )
-    engine.begin(table, held)
+    engine.begin(table, stack)
     cells = schema.expressions(table)
     first, second = (_is_label(engine, table[label], one) for one in labels.tolist())
     bundles = pack([column.cells for column in schema.columns])
     keys = {f"{KEY}{number}": bundle.key(cells) for number, bundle in enumerate(bundles)}
     other = first.fill_null(False).ifelse(0, -1)
     keys[LABEL] = second.fill_null(False).ifelse(1, other).cast("int16")
-    if engine.backend.name != "duckdb":
-        return EngineRows(engine, engine.keep(table.select(**keys), held), bundles, held)
+    if not engine.updates_tables:
+        return EngineRows(engine, engine.keep(table.select(**keys), stack), bundles, stack)
     running = {SPOT: ibis.literal(0, "int32"), RESIDUAL: ibis.literal(0, "int16")}
-    told = table.select(**keys, **running)
-    kept = engine.keep(told, held)
-    if kept is told:  # an expression, which cannot be updated
-        return EngineRows(engine, kept, bundles, held)
+    columns = table.select(**keys, **running)
+    kept = engine.keep(columns, stack)
+    if kept is columns:  # an expression, which cannot be updated
+        return EngineRows(engine, kept, bundles, stack)
     engine.end_reading()
-    return RunningRows(engine, kept, bundles, held)
+    return RunningRows(engine, kept, bundles, stack)
 
 
 @dataclass(frozen=True)
@@ -116,7 +114,7 @@ class Bundle:
         return prod(self.cells)
 
     def key(self, cells: Sequence[Any]) -> Any:
-        """The number, from an expression for the cell of every feature."""
+        """Return the number, from an expression for the cell of every feature."""
         packed = None
         for feature, size in zip(self.features, self.cells, strict=True):
             cell = cells[feature].cast("int32")
@@ -125,7 +123,7 @@ class Bundle:
         return packed.cast("int16" if self.size <= SMALL else "int32")
 
     def cells_of(self, feature: int) -> NDArray[np.intp]:
-        """The cell of a feature, for every number."""
+        """Return the cell of a feature, for every number."""
         place = self.features.index(feature)
         after = prod(self.cells[place + 1 :])
         return np.arange(self.size) // after % self.cells[place]
@@ -138,13 +136,13 @@ def pack(cells: Sequence[int]) -> list[Bundle]:
         >>> [bundle.features for bundle in pack([32, 32, 2, 700])]
         [(0, 1), (2,), (3,)]
     """
-    found: list[list[int]] = []
+    groups: list[list[int]] = []
     for feature in range(len(cells)):
-        if found and prod(cells[one] for one in (*found[-1], feature)) <= PACKED:
-            found[-1].append(feature)
+        if groups and prod(cells[one] for one in (*groups[-1], feature)) <= PACKED:
+            groups[-1].append(feature)
         else:
-            found.append([feature])
-    return [Bundle(tuple(group), tuple(cells[one] for one in group)) for group in found]
+            groups.append([feature])
+    return [Bundle(tuple(group), tuple(cells[one] for one in group)) for group in groups]
 
 
 class EngineRows:
@@ -157,8 +155,8 @@ class EngineRows:
         held: Closes tables that a round makes.
     """
 
-    def __init__(self, engine: Engine, kept: Any, bundles: list[Bundle], held: ExitStack) -> None:
-        self._engine, self._kept, self._bundles, self._held = engine, kept, bundles, held
+    def __init__(self, engine: Engine, kept: Any, bundles: list[Bundle], stack: ExitStack) -> None:
+        self._engine, self._kept, self._bundles, self._stack = engine, kept, bundles, stack
         self._intercept = 0
         self._tables: dict[Part, Sums] = {}
         self._counted: dict[Part, tuple[Sums, Sums]] = {}
@@ -173,12 +171,12 @@ class EngineRows:
         if self._labels is None:
             tally = self._kept.group_by(LABEL).agg(number=self._kept.count())
             rows = ask(QUESTION, self._engine.rows, tally)
-            found = {int(label): int(number) for label, number in rows}
-            if not found:
+            numbers = {int(label): int(number) for label, number in rows}
+            if not numbers:
                 raise DataError("Found array with 0 sample(s): X has no rows.")
-            if -1 in found:
+            if -1 in numbers:
                 raise DataError("A label in y is not among the declared labels.")
-            self._labels = found.get(0, 0), found.get(1, 0)
+            self._labels = numbers.get(0, 0), numbers.get(1, 0)
         return self._labels
 
     def start(self, intercept: int) -> None:
@@ -205,9 +203,9 @@ class EngineRows:
         if singles:
             wanted = sorted({self._number(part.features[0]) for part in singles})
             sums = self._ask({(f"{KEY}{one}",): (self._bundles[one].size,) for one in wanted}, [])
-            found = dict(zip(wanted, sums, strict=True))
+            by_bundle = dict(zip(wanted, sums, strict=True))
             for part in singles:
-                both = found[self._number(part.features[0])]
+                both = by_bundle[self._number(part.features[0])]
                 residuals, curves = (self._merge(one, part) for one in both)
                 self._counted[part] = residuals, curves
         doubles = [part for part in parts if len(part.features) == 2]
@@ -220,7 +218,7 @@ class EngineRows:
     def _ask(
         self, sets: Mapping[tuple[str, ...], tuple[int, ...]], doubles: Sequence[Part]
     ) -> list[tuple[Sums, Sums]]:
-        """The sums of residuals and curvatures by each set of columns, in one query.
+        """Return the sums of residuals and curvatures by each set of columns, in one query.
 
         Every cell of every set has a place of its own: the places of a set follow those of the set
         before. A column is null in the rows of sets that it is not part of.
@@ -247,7 +245,7 @@ class EngineRows:
         return [(totals[0, start:end], totals[1, start:end]) for start, end in pairwise(ends)]
 
     def _score_rows(self, doubles: Sequence[Part]) -> Any:
-        """The rows with their keys, residual and curvature; and with groups, for pairs."""
+        """Return the rows with their keys, residual and curvature; and with groups, for pairs."""
         import ibis
 
         grouped = dict(
@@ -282,8 +280,9 @@ class EngineRows:
     def _columns(
         self, bundle: Bundle, grouped: Mapping[int, tuple[int, ...]]
     ) -> dict[str, NDArray[np.int64]]:
-        """What the model says of every key of a bundle: the score that its features add up to, and
-        the group of each.
+        """Return what the model says of every key of a bundle.
+
+        It is the score that its features add up to, and the group of each.
         """
         columns: dict[str, NDArray[np.int64]] = {KEY: np.arange(bundle.size)}
         for part, table in self._tables.items():
@@ -297,7 +296,7 @@ class EngineRows:
         return columns
 
     def _add_pair(self, rows: Any, number: int, part: Part, table: Sums) -> Any:
-        """The rows with the entry of a pair added to their score."""
+        """Return the rows with the entry of a pair added to their score."""
         first, second = (rows[f"{GROUP}{feature}"] for feature in part.features)
         place, added = f"{PLACE}_{number}", f"{SCORE}_pair{number}"
         columns = rows.columns
@@ -317,12 +316,12 @@ class EngineRows:
         )
 
     def _table(self, columns: Mapping[str, NDArray[Any]]) -> Any:
-        """A small table of whole numbers in the engine."""
+        """Return a small table of whole numbers in the engine."""
         import ibis
 
         types = ibis.schema(dict.fromkeys(columns, "int64"))
         lists = {name: values.tolist() for name, values in columns.items()}
-        return ask(QUESTION, self._engine.table_of, lists, types, self._held)
+        return ask(QUESTION, self._engine.table_of, lists, types, self._stack)
 
     def _merge(self, sums: Sums, part: Part) -> Sums:
         """Sums by the cells of one feature, from those by the keys of its bundle."""
@@ -331,12 +330,12 @@ class EngineRows:
         return merged
 
     def _places(self, part: Part) -> NDArray[np.intp]:
-        """The entry of the table of one feature, for every key of its bundle."""
+        """Return the entry of the table of one feature, for every key of its bundle."""
         places: NDArray[np.intp] = np.asarray(part.groups[0], np.intp)
         return places[self._bundle_of[part.features[0]].cells_of(part.features[0])]
 
     def _number(self, feature: int) -> int:
-        """The number of the bundle that a feature is in."""
+        """Return the number of the bundle that a feature is in."""
         return self._bundles.index(self._bundle_of[feature])
 
 
@@ -362,7 +361,7 @@ class RunningRows(EngineRows):
             return super().residuals(parts)
         wanted = sorted({self._number(part.features[0]) for part in parts})
         ends = list(accumulate((self._bundles[one].size for one in wanted), initial=0))
-        found = self._fetch(
+        sums = self._fetch(
             " UNION ALL ".join(
                 f"SELECT {KEY}{one}::BIGINT + {start}, SUM({RESIDUAL})::BIGINT FROM {self._name} "
                 f"GROUP BY {KEY}{one}"
@@ -370,20 +369,20 @@ class RunningRows(EngineRows):
             ),
             ends[-1],
         )
-        by_bundle = dict(zip(wanted, np.split(found[0], ends[1:-1]), strict=True))
+        by_bundle = dict(zip(wanted, np.split(sums[0], ends[1:-1]), strict=True))
         return [self._merge(by_bundle[self._number(part.features[0])], part) for part in parts]
 
     def sums(self, part: Part) -> tuple[Sums, Sums]:
         if not self._is_running([part]):
             return super().sums(part)
         number = self._number(part.features[0])
-        found = self._fetch(
+        sums = self._fetch(
             f"SELECT {KEY}{number}::BIGINT, SUM(kept.{RESIDUAL})::BIGINT, SUM({CURVE})::BIGINT "
             f"FROM {self._name} AS kept JOIN {_quote(self._link)} ON {KEY}_link = {CLIPPED} "
             f"GROUP BY {KEY}{number}",
             self._bundles[number].size,
         )
-        return self._merge(found[0], part), self._merge(found[1], part)
+        return self._merge(sums[0], part), self._merge(sums[1], part)
 
     def add(self, part: Part, steps: Sums) -> None:
         super().add(part, steps)
@@ -397,15 +396,17 @@ class RunningRows(EngineRows):
             self._look_up()
 
     def _table(self, columns: Mapping[str, NDArray[Any]]) -> Any:
-        """As everywhere, but stored: DuckDB knows how many rows such a table has, and builds its
-        hash tables on that side of a join. In 32 bits: no score of a model is near 2^30.
+        """Return the table of a model, stored by the engine.
+
+        DuckDB knows how many rows such a table has, and builds its hash tables on that side of a
+        join. In 32 bits: no score of a model is near 2^30.
         """
         return self._engine.keep(
-            super()._table(columns).cast(dict.fromkeys(columns, "int32")), self._held
+            super()._table(columns).cast(dict.fromkeys(columns, "int32")), self._stack
         )
 
     def _is_running(self, parts: Sequence[Part]) -> bool:
-        """Whether the score of every row is kept, and none of these is a pair."""
+        """Return whether the score of every row is kept, and none of these is a pair."""
         return all(len(part.features) == 1 for part in (*self._tables, *parts))
 
     @property
@@ -420,7 +421,7 @@ class RunningRows(EngineRows):
         )
 
     def _fetch(self, query: str, size: int) -> NDArray[np.int64]:
-        """What a query answers: a row of sums for each column behind the first, by place."""
+        """Return what a query answers: a row of sums for each column behind the first, by place."""
         answers = ask(QUESTION, lambda: self._execute(query).fetchnumpy())
         places, *columns = (np.asarray(one, np.int64) for one in answers.values())
         if len(places) and not 0 <= places.min() <= places.max() < size:
@@ -436,12 +437,15 @@ class RunningRows(EngineRows):
 
 
 def _quote(table: Any) -> str:
-    """The name of a table of our own; it holds no quotation mark."""
+    """Return the name of a table of our own; it holds no quotation mark."""
     return f'"{table.op().name}"'
 
 
 def _wrap(rows: Any, query: str) -> Any:
-    """A query of our own about an Ibis expression, as an expression: Ibis has no grouping sets."""
+    """Return a query of our own about an Ibis expression, as an expression.
+
+    Ibis has no grouping sets.
+    """
     import ibis
     from ibis.expr import operations
 
@@ -454,7 +458,10 @@ def _wrap(rows: Any, query: str) -> Any:
 
 
 def _is_label(engine: Engine, column: Any, label: Any) -> Any:
-    """Whether rows have a label, compared as the engine compares everything: text by its bytes."""
+    """Return whether rows have a label, compared as the engine compares everything.
+
+    Text by its bytes.
+    """
     value = label if isinstance(label, str | bool) else Decimal(str(label))
     operands = engine.operands(column, value)
     if operands is None:

@@ -6,18 +6,17 @@ Proof:      docs/proofs/additive.md
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from copy import deepcopy
-from dataclasses import dataclass, replace
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from privmax.choice import Choice
 from privmax.errors import ParameterError
 from privmax.learning.additive.fitting import Layout, Rows, fit_rounds
 from privmax.learning.additive.link import LIMIT, ONE, log_odds
@@ -39,18 +38,15 @@ from privmax.learning.additive.words import name_entries, title, with_sign
 from privmax.learning.pipelines import warn_of_pipeline
 from privmax.learning.schema import Schema
 from privmax.ledger import Ledger
-from privmax.ledger.events import ROW, Price, label
-from privmax.ledger.payment import Question, Request
+from privmax.ledger.events import ROW, Charge, label
+from privmax.ledger.payment import Description
+from privmax.ledger.request import Request
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import Number, whole
-from privmax.privacy import ADD_REMOVE
-from privmax.release import Release, Terms, answer
-from privmax.sources.base import PlainSource
-from privmax.universe import Universe
+from privmax.payload import Drawn
+from privmax.privacy import ADD_REMOVE, Privacy
+from privmax.release import Release, answer
 from privmax.warnings import warn_of_fits
-
-ONE_MODEL = Universe(1)
-"""A fit releases one model."""
 
 ROUNDS = 20
 """How many rounds there are by default."""
@@ -161,20 +157,20 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         coins = SYSTEM if self.coins is None else deepcopy(self.coins)
         layout = Layout.of(schema)
         unit = ROW if self.unit is None else self.unit
-        terms = AdditiveTerms(given=cast(Any, rounds), unit=unit, layout=layout)
+        question = AdditiveFit(rounds, layout, unit)
         column = name_labels(X, y) if is_table(X) else None
 
-        def read(stack: ExitStack) -> Any:
+        def read(stack: ExitStack) -> Rows:
             if column is None:
-                return AdditiveSource(MemoryRows(*read_examples(schema, X, y, labels)))
+                return MemoryRows(*read_examples(schema, X, y, labels))
             from privmax.learning.additive.engine import open_rows
 
-            return AdditiveSource(open_rows(X, schema, column, labels, stack))
+            return open_rows(X, schema, column, labels, stack)
 
         if self.ledger is None:
-            warn_of_fits(terms.privacy(), "PrivateGAM")
+            warn_of_fits(rounds.privacy(), "PrivateGAM")
         release = answer(
-            terms, read, self.ledger, question=self._question(schema, labels), coins=coins
+            question, read, self.ledger, description=self._describe(schema, labels), coins=coins
         )
         self._take(release, labels, schema, X)
         return self
@@ -187,8 +183,8 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         """
         read_examples(check_schema(self.schema), X, y, read_labels(self.labels))
 
-    def privacy_cost(self) -> Price:
-        """What one `fit` costs, also in ρ where there is a delta. No data is needed.
+    def privacy_cost(self) -> Charge:
+        """Return what one `fit` costs, also in ρ where there is a delta. No data is needed.
 
         Examples:
             >>> PrivateGAM(epsilon=1, delta=1e-6).privacy_cost().privacy
@@ -197,17 +193,17 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         return price_rounds(self._rounds(), ROW if self.unit is None else self.unit)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The chance of each label, for every row of X, in the order of `classes_`."""
+        """Return the chance of each label, for every row of X, in the order of `classes_`."""
         codes = self._codes(X)
         return sort_chances(self.model_.chances(codes), self.labels_)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """The log-odds of the second of `classes_`, for every row of X."""
+        """Return the log-odds of the second of `classes_`, for every row of X."""
         odds = log_odds(self._scores(X))
         return odds if self.classes_[1] == self.labels_[1] else -odds
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The likelier label of every row of X."""
+        """Return the likelier label of every row of X."""
         second = self._scores(X) > 0
         return self.labels_[second.astype(np.intp)]
 
@@ -240,17 +236,17 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     def rules_(self) -> list[str]:
         """The tables in words, the largest entries first, such as "age < 20: −1.25"."""
         check_is_fitted(self, "model_")
-        found = [
+        entries = [
             (entry, words)
             for part, table in self.model_.tables.items()
             for words, entry in zip(name_entries(part, self.schema_), table, strict=True)
             if entry
         ]
-        found.sort(key=lambda one: (-abs(one[0]), one[1]))
-        return [f"{words}: {with_sign(entry / ONE)}" for entry, words in found]
+        entries.sort(key=lambda one: (-abs(one[0]), one[1]))
+        return [f"{words}: {with_sign(entry / ONE)}" for entry, words in entries]
 
     def _rounds(self) -> AdditiveRounds:
-        """What each release costs, if all parameters are as they must be."""
+        """Return what each release costs, if all parameters are as they must be."""
         if self.epsilon is None:
             raise ParameterError.required("epsilon", "", "Give epsilon (and delta).")
         rounds = AdditiveRounds(
@@ -265,11 +261,11 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         rounds.check()
         return rounds
 
-    def _question(self, schema: Schema, labels: NDArray[Any]) -> Question | None:
-        """What a ledger writes down of a fit."""
+    def _describe(self, schema: Schema, labels: NDArray[Any]) -> Description | None:
+        """Return what a ledger writes down of a fit."""
         if self.ledger is None:
             return None
-        return Question("PrivateGAM", {"schema": repr(schema), "labels": labels.tolist()})
+        return Description("PrivateGAM", {"schema": repr(schema), "labels": labels.tolist()})
 
     def _take(self, release: Release, labels: NDArray[Any], schema: Schema, X: Any) -> None:
         if release.item is None:
@@ -304,47 +300,64 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         return tags
 
 
-@dataclass(frozen=True, kw_only=True)
-class AdditiveTerms(Terms):
-    """The terms of a fit: what runs are rounds, and a ledger keeps the tables.
+@dataclass(frozen=True)
+class AdditiveFit:
+    """Which tables fit: what runs are rounds, and a ledger keeps the model.
 
-    layout   what is public of the features
+    It implements `Releasable`.
+
+    Args:
+        rounds: How the fit spends its budget. They were checked when they were made.
+        layout: What is public of the features.
+        unit: What the cost hides.
     """
 
+    rounds: AdditiveRounds
     layout: Layout
-    universe: Universe = ONE_MODEL
+    unit: str | None = None
 
     def __post_init__(self) -> None:
-        """The rounds were checked when they were made."""
         if self.unit is not None:
             label("unit", self.unit)
 
-    @property
-    def rounds(self) -> AdditiveRounds:
-        """How the fit spends its budget."""
-        return cast(AdditiveRounds, self.given)
+    def describe(self) -> str:
+        """Return what runs."""
+        return repr(self.rounds)
 
-    @property
-    def choice(self) -> Choice:
-        return Choice(cast(Any, self.rounds), "additive models are fitted in rounds")
+    def privacy(self) -> Privacy:
+        """Return what the fit costs."""
+        return self.rounds.privacy()
 
-    def cost(self) -> Price:
-        """What to charge: also in ρ, which a ledger under the rule "zcdp" adds up."""
+    def charge(self) -> Charge:
+        """Return what to charge: also in ρ, which a ledger under the rule "zcdp" adds up."""
         return price_rounds(self.rounds, self.unit)
 
     def check(self) -> None:
         """There is nothing to refuse: rounds serve every schema."""
 
-    def look(self, source: Any) -> None:
+    def preflight(self, source: Rows) -> None:
         """Count labels once before the charge: an engine that fails does so now."""
-        source.rows.labels()
+        source.labels()
 
-    def draw(self, source: Any, coins: Coins) -> Release:
-        model = fit_rounds(source.rows, self.layout, self.rounds, coins)
-        return replace(self.release(), items=(model,))
+    def draw(self, source: Rows, coins: Coins) -> Drawn:
+        """Return a model, fitted in rounds."""
+        model = fit_rounds(source, self.layout, self.rounds, coins)
+        return Drawn((model,))
 
-    def decode(self, written: Any) -> AdditiveModel:
-        """A model that a ledger keeps, if it is one of this schema."""
+    def draw_nothing(self) -> Drawn:
+        """No model."""
+        return Drawn()
+
+    def write(self, payload: Drawn, source: Rows) -> dict[str, Any]:
+        """Write what was drawn for a ledger."""
+        return payload.to_json(AdditiveModel.to_json)
+
+    def read(self, written: Mapping[str, Any]) -> Drawn:
+        """Return what a ledger recorded."""
+        return Drawn.from_json(written, self.read_model)
+
+    def read_model(self, written: Any) -> AdditiveModel:
+        """Read a model that a ledger keeps, if it is one of this schema."""
         largest = LIMIT * (self.rounds.rounds + self.rounds.pairs)
         try:
             model = AdditiveModel.from_json(written)
@@ -354,21 +367,12 @@ class AdditiveTerms(Terms):
             pass  # it is not even of that form
         raise unfit_record("model")
 
+    def release(self, payload: Drawn) -> Release:
+        """Return the release of a model."""
+        why = "additive models are fitted in rounds"
+        return Release(payload, self.privacy(), self.rounds, why, unit=self.unit)
 
-def price_rounds(rounds: AdditiveRounds, unit: str | None) -> Price:
-    """What all rounds of a fit cost, also in ρ where there is a delta."""
-    return Price(rounds.privacy(), neighbors=rounds.neighbors, unit=unit, rho=rounds.rho)
 
-
-class AdditiveSource(PlainSource):
-    """Rows for an additive fit. They are private."""
-
-    def __init__(self, rows: Rows) -> None:
-        self.rows = rows
-
-    def __repr__(self) -> str:
-        return "AdditiveSource(<private>)"
-
-    def encode(self, item: AdditiveModel) -> Any:
-        """A model as JSON."""
-        return item.to_json()
+def price_rounds(rounds: AdditiveRounds, unit: str | None) -> Charge:
+    """Return what all rounds of a fit cost, also in ρ where there is a delta."""
+    return Charge(rounds.privacy(), neighbors=rounds.neighbors, unit=unit, rho=rounds.rho)

@@ -38,7 +38,7 @@ class Rows(Protocol):
     """Examples in memory or in an engine. They are private, and so is all that is counted."""
 
     def labels(self) -> tuple[int, int]:
-        """How many rows have the first label, and how many the second."""
+        """Return how many rows have the first label, and how many the second."""
         ...
 
     def start(self, intercept: int) -> None:
@@ -46,11 +46,11 @@ class Rows(Protocol):
         ...
 
     def residuals(self, parts: Sequence[Part]) -> list[Sums]:
-        """The sum of residuals in every cell of each part."""
+        """Return the sum of residuals in every cell of each part."""
         ...
 
     def sums(self, part: Part) -> tuple[Sums, Sums]:
-        """The sums of residuals and of curvatures in every cell of a part."""
+        """Return the sums of residuals and of curvatures in every cell of a part."""
         ...
 
     def add(self, part: Part, steps: Sums) -> None:
@@ -82,20 +82,23 @@ class Layout:
         )
 
     def singles(self) -> list[Part]:
-        """Every feature by itself."""
+        """Return every feature by itself."""
         return [single(feature, cells) for feature, cells in enumerate(self.cells)]
 
     def groups(self) -> list[tuple[int, ...]]:
-        """The cells of every feature put into few groups, for pairs; what stands apart stays so."""
-        found = []
+        """Return the cells of every feature put into few groups, for pairs.
+
+        What stands apart stays so.
+        """
+        groups = []
         for cells, apart in zip(self.cells, self.apart, strict=True):
             if apart is None:
-                found.append(join_cells(cells, COARSE))
+                groups.append(join_cells(cells, COARSE))
             else:
                 rest = iter(join_cells(cells - 1, COARSE - 1))
                 last = max(join_cells(cells - 1, COARSE - 1), default=-1) + 1
-                found.append(tuple(last if one == apart else next(rest) for one in range(cells)))
-        return found
+                groups.append(tuple(last if one == apart else next(rest) for one in range(cells)))
+        return groups
 
     def doubles(self, chosen: Sequence[int]) -> list[Part]:
         """Pairs of features; where there are too many, of those chosen before."""
@@ -106,7 +109,7 @@ class Layout:
         return [pair(first, second, groups) for first, second in combinations(features, 2)]
 
     def links(self, part: Part) -> Links:
-        """Which entries of the table of a part lie side by side."""
+        """Return which entries of the table of a part lie side by side."""
         each = []
         for feature, groups in zip(part.features, part.groups, strict=True):
             length, apart = max(groups) + 1, self.apart[feature]
@@ -236,7 +239,7 @@ def _take_step(
 
 
 def _missing_cell(column: Any) -> int | None:
-    """The cell of missing values in an ordered column: it has no place in the order."""
+    """Return the cell of missing values in an ordered column: it has no place in the order."""
     if not column.ordered:
         return None
     return getattr(column, "missing_cell", None)

@@ -40,17 +40,17 @@ def look_up(
     labels: NDArray[np.bool_],
     residuals: NDArray[np.int16],
     limit: int,
-    found: NDArray[np.int16],
+    result: NDArray[np.int16],
 ) -> None:
-    """The residual of every row.
+    """Look up the residual of every row.
 
     Args:
         scores: Of the rows.
         labels: Of the rows.
         residuals: The public table: by label, and by score + limit.
         limit: Where scores are clipped.
-        found: Where residuals are written.
+        result: Where residuals are written.
     """
     for row in range(len(scores)):
         clipped = min(max(scores[row], -limit), limit) + limit
-        found[row] = residuals[1 if labels[row] else 0, clipped]
+        result[row] = residuals[1 if labels[row] else 0, clipped]

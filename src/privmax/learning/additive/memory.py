@@ -58,18 +58,18 @@ class MemoryRows:
         self._found = None
 
     def residuals(self, parts: Sequence[Part]) -> list[Sums]:
-        found = self._residuals()
+        residuals = self._residuals()
         if self._kernel is not None:
-            return _in_threads(lambda part: self._add_up(part, found), parts)
-        weights = found.astype(np.float64)  # whole numbers, and so are their sums
+            return _in_threads(lambda part: self._add_up(part, residuals), parts)
+        weights = residuals.astype(np.float64)  # whole numbers, and so are their sums
         return [_total(self._places(part), weights, part.size) for part in parts]
 
     def sums(self, part: Part) -> tuple[Sums, Sums]:
-        found, curves = self._residuals(), CURVATURES[self._clip()]
+        residuals, curves = self._residuals(), CURVATURES[self._clip()]
         if self._kernel is not None:
-            return self._add_up(part, found), self._add_up(part, curves)
+            return self._add_up(part, residuals), self._add_up(part, curves)
         places = self._places(part)
-        first, second = (one.astype(np.float64) for one in (found, curves))
+        first, second = (one.astype(np.float64) for one in (residuals, curves))
         return _total(places, first, part.size), _total(places, second, part.size)
 
     def add(self, part: Part, steps: Sums) -> None:
@@ -82,9 +82,9 @@ class MemoryRows:
 
     def _residuals(self) -> NDArray[np.int16]:
         if self._found is None and self._kernel is not None:
-            found = np.empty(len(self._scores), np.int16)
-            self._kernel.look_up(self._scores, self._labels, RESIDUALS, LIMIT, found)
-            self._found = found
+            residuals = np.empty(len(self._scores), np.int16)
+            self._kernel.look_up(self._scores, self._labels, RESIDUALS, LIMIT, residuals)
+            self._found = residuals
         elif self._found is None:
             clipped = self._clip()
             self._found = np.where(self._labels, RESIDUALS[1][clipped], RESIDUALS[0][clipped])
@@ -92,7 +92,10 @@ class MemoryRows:
         return self._found
 
     def _places(self, part: Part) -> NDArray[Any]:
-        """The entry of the table that each row has: its cell, where every cell stands alone."""
+        """Return the entry of the table that each row has.
+
+        Its cell, where every cell stands alone.
+        """
         if len(part.features) == 1 and part.size == len(part.groups[0]):
             codes: NDArray[Any] = self._codes[part.features[0]]
             return codes

@@ -41,18 +41,18 @@ class Part:
         return prod(self.shape)
 
     def places(self, codes: Codes) -> NDArray[np.intp]:
-        """The entry of the table that each row has.
+        """Return the entry of the table that each row has.
 
         Examples:
             >>> part = Part((0, 1), ((0, 0, 1), (0, 1)))
             >>> part.places(np.array([[0, 2], [1, 1]], np.uint8)).tolist()
             [1, 3]
         """
-        found = np.zeros(codes.shape[1], np.intp)
+        places = np.zeros(codes.shape[1], np.intp)
         for feature, groups in zip(self.features, self.groups, strict=True):
-            found *= max(groups) + 1
-            found += np.asarray(groups, np.intp)[codes[feature]]
-        return found
+            places *= max(groups) + 1
+            places += np.asarray(groups, np.intp)[codes[feature]]
+        return places
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,20 +80,20 @@ class AdditiveModel:
         return hash((self.intercept, frozenset(self.tables.items()), self.path))
 
     def scores(self, codes: Codes) -> NDArray[np.int64]:
-        """The score of each row, in steps."""
-        found = np.full(codes.shape[1], self.intercept, np.int64)
+        """Return the score of each row, in steps."""
+        scores = np.full(codes.shape[1], self.intercept, np.int64)
         for part, table in self.tables.items():
-            found += np.asarray(table, np.int64)[part.places(codes)]
-        return found
+            scores += np.asarray(table, np.int64)[part.places(codes)]
+        return scores
 
     def chances(self, codes: Codes) -> NDArray[np.float64]:
-        """The chance of the second label, of each row."""
+        """Return the chance of the second label, of each row."""
         odds = np.clip(log_odds(self.scores(codes)), -700, 700)  # exp(710) is no float
         chances: NDArray[np.float64] = 1 / (1 + np.exp(-odds))
         return chances
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as JSON."""
+        """Return all of it as JSON."""
         tables = [
             {
                 "features": list(part.features),
@@ -110,7 +110,7 @@ class AdditiveModel:
 
     @classmethod
     def from_json(cls, written: Mapping[str, Any]) -> Self:
-        """What `to_json` wrote.
+        """Return what `to_json` wrote.
 
         Examples:
             >>> model = AdditiveModel(3, {Part((0,), ((0, 1),)): (-256, 256)}, ((0,),))
@@ -137,7 +137,7 @@ def join_cells(cells: int, most: int) -> tuple[int, ...]:
 
 
 def single(feature: int, cells: int) -> Part:
-    """A feature by itself, every cell on its own."""
+    """Return a feature by itself, every cell on its own."""
     return Part((feature,), (tuple(range(cells)),))
 
 

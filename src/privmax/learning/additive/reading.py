@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from privmax.errors import DataError, LedgerError, ParameterError
 from privmax.learning.additive.model import Codes
 from privmax.learning.columns import find_columns, is_frame
+from privmax.learning.labels import refuse_large, rows_with
 from privmax.learning.schema import Schema
 from privmax.learning.scoring import read_column
+from privmax.sources.containers.pandas import refuse_rounded
 
 
 def read_labels(labels: object) -> NDArray[Any]:
-    """The two declared labels, as an array.
+    """Return the two declared labels, as an array.
 
     Raises:
         ParameterError: They are not two, not different, or not of one type.
@@ -43,12 +45,14 @@ def read_labels(labels: object) -> NDArray[Any]:
             "text. Only binary classification is supported",
             "For example [0, 1].",
         )  # fmt: skip
+    refuse_large(listed)
     return np.asarray(listed)
 
 
 def sort_chances(second: NDArray[np.float64], labels: NDArray[Any]) -> NDArray[np.float64]:
-    """A column of chances for each label, in the order of sorted labels, which scikit-learn takes
-    for granted.
+    """Return a column of chances for each label, in the order of sorted labels.
+
+    scikit-learn takes that order for granted.
 
     Args:
         second: The chance of the second declared label, of each row.
@@ -63,7 +67,7 @@ def sort_chances(second: NDArray[np.float64], labels: NDArray[Any]) -> NDArray[n
 
 
 def is_table(X: object) -> bool:
-    """Whether X is an Ibis table, which stays in its engine."""
+    """Return whether X is an Ibis table, which stays in its engine."""
     ibis = sys.modules.get("ibis")
     return ibis is not None and isinstance(X, ibis.Table)
 
@@ -79,8 +83,9 @@ def refuse_table(X: object) -> None:
 
 
 def check_columns(schema: Schema, X: Any) -> None:
-    """Meet columns that are missing before anything is charged: names are public, rows are not
-    looked at.
+    """Meet columns that are missing before anything is charged.
+
+    Names are public; rows are not looked at.
 
     Raises:
         ParameterError: A frame or a table has no such column.
@@ -91,7 +96,7 @@ def check_columns(schema: Schema, X: Any) -> None:
 
 
 def unfit_record(what: str) -> LedgerError:
-    """The error about a recorded answer that no fit of this schema can have given."""
+    """Return the error about a recorded answer that no fit of this schema can have given."""
     return LedgerError(
         f"The {what} that the ledger holds for this request is none of this schema: the record was "
         "changed. Run privmax ledger verify, and restore the ledger from a backup."
@@ -99,7 +104,7 @@ def unfit_record(what: str) -> LedgerError:
 
 
 def name_labels(table: Any, y: object) -> str:
-    """The column of an Ibis table that has the labels."""
+    """Return the column of an Ibis table that has the labels."""
     if isinstance(y, str) and y in table.columns:
         return y
     raise ParameterError(
@@ -110,21 +115,21 @@ def name_labels(table: Any, y: object) -> str:
 
 
 def check_schema(schema: object) -> Schema:
-    """The schema, if it is one."""
+    """Return the schema, if it is one."""
     if isinstance(schema, Schema):
         return schema
     public = "cells and categories are public, and never taken from the data"
     remedy = "For example Schema(age=Number(17, 90, cells=32))."
     if schema is None:
         raise ParameterError.required("schema", public, remedy)
-    given = f"<{type(schema).__name__}>"
-    raise ParameterError("schema", given, f"it must be a Schema: {public}", remedy)
+    kind = f"<{type(schema).__name__}>"
+    raise ParameterError("schema", kind, f"it must be a Schema: {public}", remedy)
 
 
 def read_examples(
     schema: Schema, X: Any, y: Any, labels: NDArray[Any]
 ) -> tuple[Codes, NDArray[np.bool_]]:
-    """The cell of every value, and whether each row has the second label."""
+    """Return the cell of every value, and whether each row has the second label."""
     refuse_table(X)
     if isinstance(y, str):
         raise ParameterError(
@@ -132,14 +137,14 @@ def read_examples(
             f"For example X[{y!r}].",
         )  # fmt: skip
     codes = schema.codes(X)
-    given = read_column(y, "y")
-    if given.ndim != 1:
+    values = read_column(refuse_rounded(y), "y")
+    if values.ndim != 1:
         raise DataError("y should be a 1d array, one label per example.")
-    if len(given) != codes.shape[1]:
+    if len(values) != codes.shape[1]:
         raise DataError("X and y have different numbers of rows.")
-    if not len(given):
+    if not len(values):
         raise DataError("Found array with 0 sample(s): X has no rows.")
-    first, second = (_have(given, label) for label in labels)
+    first, second = (rows_with(values, label) for label in labels)
     if not (first | second).all():
         raise DataError(
             "A label in y is not among the declared labels. Declare both as y has them: the number "
@@ -148,18 +153,3 @@ def read_examples(
     if max(column.cells for column in schema.columns) <= 1 << 8:
         codes = codes.astype(np.uint8)  # half the memory to go through
     return codes, second
-
-
-def _have(given: NDArray[Any], label: Any) -> NDArray[np.bool_]:
-    """Which rows have a label; what cannot be compared with it does not equal it."""
-    try:
-        return np.asarray(given == label, np.bool_)
-    except Exception:  # of one row, which changes nothing about the others
-        return np.fromiter((_is(one, label) for one in given.tolist()), np.bool_, len(given))
-
-
-def _is(one: Any, label: Any) -> bool:
-    try:
-        return bool(one == label)
-    except Exception:
-        return False

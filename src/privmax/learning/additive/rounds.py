@@ -68,14 +68,14 @@ class SumNoise:
     scale: Fraction | None = None
 
     def draw(self, size: int, coins: Coins) -> NDArray[np.int64]:
-        """So many independent draws."""
+        """Draw so many times, independently."""
         if self.variance is not None:
             return bulk.discrete_gaussian(self.variance, size, coins)
         assert self.scale is not None, "it is one or the other"
         return bulk.discrete_laplace(self.scale, size, coins)
 
     def spread(self) -> float:
-        """Its variance, nearly, for what is computed from released numbers."""
+        """Return its variance, nearly, for what is computed from released numbers."""
         if self.variance is not None:
             return float(self.variance)
         return 2 * float(self.scale or 0) ** 2
@@ -106,7 +106,7 @@ def choice_sensitivity(neighbors: Neighbors) -> int:
 
 
 def squared_sensitivity(largest: int, neighbors: Neighbors, *, signed: bool) -> int:
-    """The largest squared Euclidean distance between the sums of neighbors, over all cells.
+    """Return the largest squared Euclidean distance between the sums of neighbors, over all cells.
 
     Args:
         largest: What one row adds at most to the sum of its cell, up or down.
@@ -188,7 +188,7 @@ class AdditiveRounds(Parameters):
             self._check_losses()
 
     def privacy(self) -> Privacy:
-        """What the whole fit costs."""
+        """Return what the whole fit costs."""
         return Privacy(self.epsilon, self.delta)
 
     @cached_property
@@ -221,7 +221,7 @@ class AdditiveRounds(Parameters):
         return self._round(PAIRS / self.pairs, greedy=True)
 
     def program(self) -> Program:
-        """All releases, each with what one individual moves at most.
+        """Return all releases, each with what one individual moves at most.
 
         Raises:
             ParameterError: There is no delta, or a row may take another's place.
@@ -278,7 +278,7 @@ class AdditiveRounds(Parameters):
         return 2 if self.neighbors == REPLACE else 1
 
     def _round(self, part: Fraction, *, greedy: bool) -> RoundNoise:
-        """A round that has this part of the budget."""
+        """Return a round that has this part of the budget."""
         choice = CHOICE if greedy else Fraction(0)
         first, second = (1 - choice) * (1 - CURVES), (1 - choice) * CURVES
         if self.rho is None:
@@ -309,7 +309,7 @@ def _gaussian(squared: int, rho: Fraction) -> SumNoise:
 
 
 def _root(square: Fraction) -> Fraction:
-    """A square root, rounded down."""
+    """Return a square root, rounded down."""
     return Fraction(math.isqrt(math.floor(square * _GRAIN**2)), _GRAIN)
 
 

@@ -39,7 +39,7 @@ PRIOR = Prior()
 def newton_step(
     residuals: Floats, curvatures: Floats, spread: float, links: Links, prior: Prior = PRIOR
 ) -> Floats:
-    """The most likely change of a table.
+    """Return the most likely change of a table.
 
     In a cell the sum of residuals is h·u plus noise, where h is the sum of curvatures and u the
     change that would fit best. The noise has a variance of h, as another sample of people would
@@ -63,7 +63,7 @@ def newton_step(
 
 
 def _solve(diagonal: Floats, links: Links, slope: float, right: Floats) -> Floats:
-    """x with (D + Σ over links of (e_i − e_j)(e_i − e_j)ᵀ / slope) x = right."""
+    """Solve (D + Σ over links of (e_i − e_j)(e_i − e_j)ᵀ / slope) x = right for x."""
     if not len(links):
         return right / diagonal
     size, (first, second) = len(diagonal), links.T
@@ -79,8 +79,8 @@ def _solve(diagonal: Floats, links: Links, slope: float, right: Floats) -> Float
     from scipy.sparse.linalg import spsolve
 
     sparse = coo_array((values, (rows, columns)), shape=(size, size)) / slope
-    found: Floats = spsolve((sparse + diags_array(diagonal)).tocsc(), right)
-    return found
+    solution: Floats = spsolve((sparse + diags_array(diagonal)).tocsc(), right)
+    return solution
 
 
 def chain(length: int, isolated: int | None = None) -> Links:

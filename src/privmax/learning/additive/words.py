@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Any
 
-from privmax.display import in_words
 from privmax.learning.additive.model import Part
-from privmax.learning.cells import number_in_words
+from privmax.learning.kinds import Column
 from privmax.learning.schema import Schema
 
 _TIMES = " × "
 
 
 def title(part: Part, schema: Schema) -> str:
-    """The columns of a part, by name; in quotes where a name could be taken for two.
+    """Return the columns of a part, by name; in quotes where a name could be taken for two.
 
     Examples:
-        >>> from privmax.learning.cells import Number
+        >>> from privmax.learning.kinds import Number
         >>> schema = Schema({"a": Number(0, 1), "b": Number(0, 1), "a × b": Number(0, 1)})
         >>> title(Part((0, 1), ()), schema), title(Part((2,), ()), schema)
         ('a × b', '"a × b"')
@@ -28,58 +25,39 @@ def title(part: Part, schema: Schema) -> str:
 
 
 def name_entries(part: Part, schema: Schema) -> list[str]:
-    """The entries of a table in words, in their order."""
-    told = [""]
+    """Return the entries of a table in words, in their order."""
+    names = [""]
     for feature, groups in zip(part.features, part.groups, strict=True):
         column = schema.columns[feature]
         each = [_group(column, groups, number) for number in range(max(groups) + 1)]
-        told = [f"{before} and {after}" if before else after for before in told for after in each]
-    return told
+        names = [f"{before} and {after}" if before else after for before in names for after in each]
+    return names
 
 
-def _group(column: Any, groups: Sequence[int], number: int) -> str:
+def _group(column: Column, groups: Sequence[int], number: int) -> str:
     """Cells that count together, in words."""
     return name_cells(column, [cell for cell, group in enumerate(groups) if group == number])
 
 
-def name_cells(column: Any, cells: Sequence[int]) -> str:
-    """Some cells of a column together, in words; those of numbers lie side by side.
+def name_cells(column: Column, cells: Sequence[int]) -> str:
+    """Return some cells of a column together, in words; ordered ones lie side by side.
 
     Examples:
-        >>> from privmax.learning.cells import Number
+        >>> from privmax.learning.kinds import Number
         >>> name_cells(Number(0, 40, cells=4, missing=True).with_name("age"), [0, 1, 2])
         'age < 20 or age is missing'
     """
     if not column.ordered:
-        return " or ".join(str(column.describe(cell)) for cell in cells)
-    told = [cell for cell in cells if cell != column.missing_cell]
-    gone = [str(column.describe(cell)) for cell in cells if cell == column.missing_cell]
-    return " or ".join([*([name_range(column, told[0], told[-1])] if told else []), *gone])
-
-
-def name_range(column: Any, first: int, last: int) -> str:
-    """The words for all cells of a number from one to another.
-
-    Examples:
-        >>> from privmax.learning.cells import Number
-        >>> age = Number(0, 40, cells=4).with_name("age")
-        >>> name_range(age, 0, 2), name_range(age, 1, 2), name_range(age, 1, 3)
-        ('age < 30', '10 <= age < 30', 'age >= 10')
-        >>> name_range(age, 0, 3)
-        'age is any number'
-    """
-    before = 0 if column.missing_cell is None else 1
-    name, cuts = in_words(column.name), [-math.inf, *column.cuts.tolist(), math.inf]
-    low, high = cuts[first - before], cuts[last - before + 1]
-    if low == -math.inf:
-        return f"{name} is any number" if high == math.inf else f"{name} < {number_in_words(high)}"
-    if high == math.inf:
-        return f"{name} >= {number_in_words(low)}"
-    return f"{number_in_words(low)} <= {name} < {number_in_words(high)}"
+        return " or ".join(column.describe(cell) for cell in cells)
+    present = [cell for cell in cells if cell != column.missing_cell]
+    gone = [column.describe(cell) for cell in cells if cell == column.missing_cell]
+    return " or ".join(
+        [*([column.describe_range(present[0], present[-1])] if present else []), *gone]
+    )
 
 
 def with_sign(value: float) -> str:
-    """A number with its sign.
+    """Return a number with its sign.
 
     Examples:
         >>> with_sign(-1.25)

@@ -1,5 +1,6 @@
-"""Conjunctions and disjunctions of a few tests on features, over boolean features or public
-thresholds.
+"""Conjunctions and disjunctions of a few tests on features.
+
+Features are boolean, or compared with public thresholds.
 
 Classes of 10^12 rules are searched, not listed: `covers/`. A disjunction is wrong where the
 conjunction of the opposite tests is right, so one search serves both.
@@ -60,13 +61,13 @@ class Literal:
     below: bool
 
     def rule(self) -> str:
-        """The test in words."""
+        """Return the test in words."""
         if self.threshold is None:
             return f"not x{self.feature}" if self.below else f"x{self.feature}"
         return name_cut(self.feature, self.threshold, below=self.below)
 
     def passes(self, X: NDArray[Any]) -> NDArray[np.bool_]:
-        """Which rows pass it."""
+        """Return which rows pass it."""
         below = is_below(X, self.feature, _BOOLEAN if self.threshold is None else self.threshold)
         return below if self.below else ~below
 
@@ -87,7 +88,7 @@ class Conjunction:
         return f"<{self.rule()}>"
 
     def rule(self) -> str:
-        """The rule in words."""
+        """Return the rule in words."""
         tests = " and ".join(test.rule() for test in self.tests)
         return f"1 if {tests} else 0" if tests else "1"
 
@@ -114,7 +115,7 @@ class Disjunction:
         return f"<{self.rule()}>"
 
     def rule(self) -> str:
-        """The rule in words."""
+        """Return the rule in words."""
         tests = " or ".join(test.rule() for test in self.tests)
         return f"1 if {tests} else 0" if tests else "0"
 
@@ -170,8 +171,9 @@ class _Rules(Tunable):
         return Covers(order, np.concatenate(yes), np.concatenate(no))
 
     def _pack(self, X: NDArray[Any], cuts: Cuts, words: int) -> Iterator[tuple[Words, int]]:
-        """Some rows at a time, with the number of the first: a bit for every threshold that is
-        reached.
+        """Yield some rows at a time, with the number of the first.
+
+        A row has a bit for every threshold that is reached.
         """
         step = max(1, _ENTRIES // max(1, 64 * words, X.shape[1]))
         for start in range(0, len(X), step):

@@ -51,43 +51,51 @@ class Hypothesis(Protocol):
     """One member of a class: a public rule. It can be pickled and its `repr` reads as a rule."""
 
     def predict(self, X: NDArray[Any]) -> Codes:
-        """The code of the label of every row. What it says of a row depends on that row alone."""
+        """Return the code of the label of every row.
+
+        What it says of a row depends on that row alone.
+        """
         ...
 
 
 class Scores(Protocol):
-    """How many examples each hypothesis gets right, from the top down. All hypotheses count. It is
-    private.
+    """How many examples each hypothesis gets right, from the top down.
+
+    All hypotheses count. It is private.
     """
 
     def maximum(self) -> int | None:
-        """The most that any gets right; None where there is none."""
+        """Return the most that any gets right; None where there is none."""
         ...
 
     def histogram(self, above: int) -> list[Level]:
-        """(score, how many hypotheses) of every occupied score above `above` (0 or more), highest
-        first.
+        """Return (score, how many hypotheses) of every occupied score above `above`, highest first.
+
+        `above` is 0 or more.
         """
         ...
 
     def at(self, score: int, index: int) -> int | None:
-        """The number of the `index`-th hypothesis, in a fixed order, with exactly this score (above
-        0).
+        """Return the number of the `index`-th hypothesis with exactly this score (above 0).
+
+        The order is fixed.
         """
         ...
 
     def at_or_below(self, score: int, index: int) -> int | None:
-        """The same among those with this score or less."""
+        """Return the same among those with this score or less."""
         ...
 
 
 class HypothesisClass(Protocol):
-    """A finite public set of hypotheses, numbered from 0. One for two labels only may say so:
-    `binary = True`.
+    """A finite public set of hypotheses, numbered from 0.
+
+    One for two labels only may say so: `binary = True`. One whose VC dimension is known may have a
+    method `dimension(shape)`.
     """
 
     def size(self, shape: Shape) -> int:
-        """How many there are. An error if the class cannot be meant for such data."""
+        """Return how many there are. An error if the class cannot be meant for such data."""
         ...
 
     def score(self, X: NDArray[Any], y: Codes, shape: Shape) -> Scores:
@@ -95,7 +103,7 @@ class HypothesisClass(Protocol):
         ...
 
     def hypothesis(self, number: int, shape: Shape) -> Hypothesis:
-        """The one with this number."""
+        """Return the one with this number."""
         ...
 
 
@@ -120,7 +128,7 @@ class Tunable:
     """
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name; `deep` is scikit-learn's, and makes no difference."""
+        """Return the parameters by name; `deep` is scikit-learn's, and makes no difference."""
         return {spec.name: getattr(self, spec.name) for spec in fields(self)}  # type: ignore[arg-type]
 
     def set_params(self, **params: Any) -> Self:
@@ -144,8 +152,8 @@ class Tunable:
         return copy(self)
 
     def __repr__(self) -> str:
-        told = (f"{name}={value!r}" for name, value in identifying_fields(self))
-        return f"{type(self).__name__}({', '.join(told)})"
+        arguments = (f"{name}={value!r}" for name, value in identifying_fields(self))
+        return f"{type(self).__name__}({', '.join(arguments)})"
 
 
 _LATER = ("schema",)
@@ -155,20 +163,20 @@ ledger knows requests of before.
 
 
 def identifying_fields(value: Any) -> Iterator[tuple[str, Any]]:
-    """The fields of a dataclass by which it is told from others.
+    """Yield the fields of a dataclass by which it is told from others.
 
     Examples:
         >>> dict(identifying_fields(Shape(features=3, labels=2)))
         {'features': 3, 'labels': 2}
     """
     for spec in fields(value):
-        given = getattr(value, spec.name)
-        if given is not None or spec.name not in _LATER:
-            yield spec.name, given
+        setting = getattr(value, spec.name)
+        if setting is not None or spec.name not in _LATER:
+            yield spec.name, setting
 
 
 class Counts(IntegerColumn):
-    """`Scores` from an array of whole numbers: the correct examples of hypothesis 0, 1, 2, …
+    """`Scores` from an array of whole numbers, the correct examples by hypothesis.
 
     Args:
         counts: A NumPy array of whole numbers, one for each hypothesis.
@@ -197,18 +205,19 @@ class Counts(IntegerColumn):
         return "Counts(<private>)"
 
     def at(self, score: int, index: int) -> int | None:
-        """The number of the `index`-th hypothesis with exactly this score; None if there are
-        fewer.
+        """Return the number of the `index`-th hypothesis with exactly this score.
+
+        None if there are fewer.
         """
         return self.find([(score, index)])[0]
 
     def at_or_below(self, score: int, index: int) -> int | None:
-        """The same among those with this score or less."""
+        """Return the same among those with this score or less."""
         return self.find_below(score, [index])[0]
 
 
 def blocks(X: NDArray[Any], y: Codes) -> Iterator[tuple[NDArray[Any], Codes]]:
-    """The examples, some rows at a time.
+    """Yield the examples, some rows at a time.
 
     Examples:
         >>> [len(rows) for rows, labels in blocks(np.zeros((3, 2)), np.zeros(3, np.intp))]
@@ -220,8 +229,9 @@ def blocks(X: NDArray[Any], y: Codes) -> Iterator[tuple[NDArray[Any], Codes]]:
 
 
 def check_two_labels(shape: Shape, kind: str) -> None:
-    """Refuse more or fewer labels than a class of yes-or-no rules can tell apart. Such a class sets
-    `binary = True`.
+    """Refuse more or fewer labels than a class of yes-or-no rules can tell apart.
+
+    Such a class sets `binary = True`.
 
     Examples:
         >>> check_two_labels(Shape(features=1, labels=2), "Half-spaces")

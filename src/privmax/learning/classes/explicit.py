@@ -16,8 +16,10 @@ from privmax.learning.scoring import call_quietly
 
 @dataclass(frozen=True)
 class Explicit(Tunable):
-    """The predictors given; without any, hypothesis j says of a row what stands in column j of X, a
-    label's code.
+    """The predictors given, or the columns of X as predictions.
+
+    Without any predictors, hypothesis j says of a row what is in column j of X, the code of a
+    label.
 
     Args:
         predictors: Objects with a `predict`, or functions, from rows of X to codes of labels (0, 1,

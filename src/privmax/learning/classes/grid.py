@@ -46,8 +46,9 @@ class Grid:
     thresholds: Thresholds = None
 
     def cuts(self, features: int) -> list[NDArray[np.float64]]:
-        """The thresholds of every feature, ascending. A cell is low ≤ x < high, the first and the
-        last are open.
+        """Return the thresholds of every feature, ascending.
+
+        A cell is low ≤ x < high; the first and the last are open.
         """
         if self.thresholds is not None:
             return self._read_thresholds(features)
@@ -120,9 +121,11 @@ class Grid:
         if isinstance(self.thresholds, (Mapping, Set)):
             raise ParameterError("thresholds", self.thresholds, allowed, "For example [0.5].")
         try:
-            given: list[Any] = list(cast(Sequence[Any], self.thresholds))
-            nested = bool(given) and all(isinstance(one, (Sequence, np.ndarray)) for one in given)
-            cuts = [np.array(one, np.float64) for one in (given if nested else [given] * features)]
+            listed: list[Any] = list(cast(Sequence[Any], self.thresholds))
+            nested = bool(listed) and all(isinstance(one, (Sequence, np.ndarray)) for one in listed)
+            cuts = [
+                np.array(one, np.float64) for one in (listed if nested else [listed] * features)
+            ]
         except (TypeError, ValueError):
             raise ParameterError(
                 "thresholds", self.thresholds, allowed, "For example [0.5]."
@@ -137,7 +140,7 @@ Class = TypeVar("Class")
 
 
 def bind_bounds(hypotheses: Class, names: Sequence[str]) -> Class:
-    """A class whose bounds are given by the names of columns, with one for each of these columns.
+    """Return a class with a bound for each column out of bounds by the names of columns.
 
     Args:
         hypotheses: Any class; those without such bounds are returned as they are.
@@ -151,8 +154,8 @@ def bind_bounds(hypotheses: Class, names: Sequence[str]) -> Class:
         >>> bind_bounds(Stumps(low={"age": 17, "tax": 0}, high=99), ["tax", "age"]).low
         [0, 17]
     """
-    given = {name: getattr(hypotheses, name, None) for name in ("low", "high", "thresholds")}
-    named = {name: by for name, by in given.items() if isinstance(by, Mapping)}
+    bounds = {name: getattr(hypotheses, name, None) for name in ("low", "high", "thresholds")}
+    named = {name: by for name, by in bounds.items() if isinstance(by, Mapping)}
     if not named:
         return hypotheses
     made = copy(hypotheses)
@@ -179,7 +182,7 @@ def _bind(option: str, by: Mapping[str, Any], names: Sequence[str]) -> list[Any]
 
 
 def cells_of(values: NDArray[Any], cut: NDArray[np.float64]) -> NDArray[np.intp]:
-    """The cell of every value of one feature: how many thresholds are at or below it.
+    """Return the cell of every value of one feature: how many thresholds are at or below it.
 
     Examples:
         >>> cells_of(np.array([0.5, 1, 7]), np.array([1.0, 2.0])).tolist()

@@ -1,5 +1,6 @@
-"""Half-spaces: a finite public set of directions and offsets, scored by exact matrix products, on a
-GPU if wanted.
+"""Half-spaces: a finite public set of directions and offsets.
+
+They are scored by exact matrix products, on a GPU if wanted.
 
 Rows are put on a public grid of whole numbers, weights are whole, and every sum stays below 2^24.
 So floats add without rounding, in any order: a score does not depend on blocks, libraries or
@@ -31,7 +32,7 @@ from privmax.learning.classes.contract import (
     check_two_labels,
 )
 from privmax.learning.classes.grid import Bound, Grid, as_numbers, cells_of
-from privmax.learning.schema import Category, Schema
+from privmax.learning.schema import Schema
 from privmax.numbers import Number, exact, whole
 
 Bytes = NDArray[np.int8]
@@ -156,8 +157,9 @@ class LinearGrid(Tunable):
         device: Any = None,
         schema: Schema | None = None,
     ) -> Self:
-        """Directions with independent weights, uniform on −127 … 127; with a schema `features`
-        follows from it.
+        """Return directions with independent weights, uniform on −127 … 127.
+
+        With a schema `features` follows from it.
 
         The seed is public and stands for the same directions everywhere: weights are the bytes of
         SHAKE-256 of "privmax LinearGrid SEED" in order, each less 127, leaving out bytes of 255.
@@ -202,6 +204,11 @@ class LinearGrid(Tunable):
                 "Give a weight for every feature.",
             )  # fmt: skip
         return cast(int, number * len(self.offsets))
+
+    def dimension(self, shape: Shape) -> int:
+        """At least the VC dimension: that of all half-spaces in as many weights."""
+        self.size(shape)
+        return cast(int, self.directions.shape[1]) + 1
 
     def score(self, X: NDArray[Any], y: Codes, shape: Shape) -> Counts:
         self.size(shape)
@@ -263,7 +270,7 @@ class HalfSpace:
         return f"<{self.rule()}>"
 
     def rule(self) -> str:
-        """The rule in words."""
+        """Return the rule in words."""
         names = [f"z{place}" for place in range(len(self.direction))]
         levels = self.grid.cells // 2
         where = (
@@ -287,8 +294,9 @@ class HalfSpace:
 
 
 class Tally(Protocol):
-    """Counts, for every offset and direction, the examples at or above the threshold. It is
-    private.
+    """Counts of the examples at or above the threshold, by offset and direction.
+
+    It is private.
     """
 
     def add(self, cells: Bytes, sign: int) -> None:
@@ -296,7 +304,7 @@ class Tally(Protocol):
         ...
 
     def counts(self) -> NDArray[np.int64]:
-        """What came together, one row an offset."""
+        """Return what came together, one row an offset."""
         ...
 
 
@@ -371,43 +379,43 @@ class Products:
 def _read_directions(directions: Any) -> Bytes:
     """Directions, if that is what they are; a copy that nobody can change."""
     try:
-        given = np.asarray(directions)
+        table = np.asarray(directions)
     except ValueError:  # rows of different lengths
-        given = np.empty(0)
-    good = given.ndim == 2 and given.size and given.dtype.kind in "iuf"
+        table = np.empty(0)
+    good = table.ndim == 2 and table.size and table.dtype.kind in "iuf"
     if (
         not good
-        or not ((given >= -LARGEST) & (given <= LARGEST) & (given == np.floor(given))).all()
+        or not ((table >= -LARGEST) & (table <= LARGEST) & (table == np.floor(table))).all()
     ):
         raise ParameterError(
-            "directions", f"an array of {given.dtype} of shape {given.shape}",
+            "directions", f"an array of {table.dtype} of shape {table.shape}",
             f"it must be a table of whole numbers from −{LARGEST} to {LARGEST}, one direction a "
             f"row",
             "Scale and round the weights, or use LinearGrid.random(directions=, features=, seed=, "
             "…).",
         )  # fmt: skip
-    weights = given.astype(np.int8)
+    weights = table.astype(np.int8)
     weights.flags.writeable = False
     return weights
 
 
 def _read_offsets(offsets: Any, limit: int) -> tuple[int, ...]:
     """Whole thresholds with the same effect on whole numbers from −limit to limit."""
-    given: Any = offsets.tolist() if isinstance(offsets, np.ndarray) else offsets
-    if isinstance(given, (str, bytes)) or not isinstance(given, Sequence) or not len(given):
+    listed: Any = offsets.tolist() if isinstance(offsets, np.ndarray) else offsets
+    if isinstance(listed, (str, bytes)) or not isinstance(listed, Sequence) or not len(listed):
         raise ParameterError(
             "offsets", offsets, "it must be a list of numbers, at least one", "For example [0]."
         )
-    numbers: Sequence[Number] = given
+    numbers: Sequence[Number] = listed
     return tuple(
         min(max(math.ceil(exact("offsets", number)), -limit), limit + 1) for number in numbers
     )
 
 
 def _plain_bound(bound: Bound) -> Bound:
-    """A bound as floats."""
-    given = np.asarray(bound, np.float64)
-    return float(given) if given.ndim == 0 else tuple(given.tolist())
+    """Return a bound as floats."""
+    floats = np.asarray(bound, np.float64)
+    return float(floats) if floats.ndim == 0 else tuple(floats.tolist())
 
 
 def place_on_grid(rows: NDArray[Any], cuts: list[NDArray[np.float64]], levels: int) -> Bytes:
@@ -424,7 +432,7 @@ def place_on_grid(rows: NDArray[Any], cuts: list[NDArray[np.float64]], levels: i
     edges = np.pad(
         np.stack(cuts), ((0, 0), (1, 1)), constant_values=((0, 0), (-math.inf, math.inf))
     )
-    found = np.empty(rows.shape, np.int8)
+    placed = np.empty(rows.shape, np.int8)
     several = max(1, _CHUNK // features)
     for start in range(0, len(rows), several):
         values = as_numbers(np.asarray(rows[start : start + several]))
@@ -432,17 +440,17 @@ def place_on_grid(rows: NDArray[Any], cuts: list[NDArray[np.float64]], levels: i
             guess = values - edges[:, 1]
             guess /= (edges[:, -2] - edges[:, 1]) / (last - 1)
             cells = np.fmin(np.fmax(guess + 1, 0), last).astype(np.intp)
-        beside = cells + np.arange(features) * edges.shape[1]
-        right = (edges.take(beside) <= values) & (values < edges.take(beside + 1))
+        edge = cells + np.arange(features) * edges.shape[1]
+        right = (edges.take(edge) <= values) & (values < edges.take(edge + 1))
         for feature in np.flatnonzero(~right.all(axis=0)).tolist():
             wrong = ~right[:, feature]
             cells[wrong, feature] = cells_of(values[wrong, feature], cuts[feature])
-        found[start : start + several] = cells - levels
-    return found
+        placed[start : start + several] = cells - levels
+    return placed
 
 
 def _placing(grid: Grid, schema: Schema | None, features: int) -> Callable[[NDArray[Any]], Bytes]:
-    """What puts rows on the grid, be they numbers or cells of a schema."""
+    """Return what puts rows on the grid, be they numbers or cells of a schema."""
     levels = grid.cells // 2
     if schema is None:
         cuts = grid.cuts(features)
@@ -457,6 +465,7 @@ def place_cells(schema: Schema, levels: int) -> list[Bytes]:
     """Of every column, [cell, weight]: where a cell stands for each weight of the column.
 
     Examples:
+        >>> from privmax.learning import Category
         >>> from privmax.learning import Number as Numbers
         >>> schema = Schema(age=Numbers(0, 9, cells=3, missing=True), work=Category(["a"]))
         >>> [table.tolist() for table in place_cells(schema, 5)]
@@ -464,21 +473,25 @@ def place_cells(schema: Schema, levels: int) -> list[Bytes]:
     """
     tables = []
     for column in schema.columns:
-        if isinstance(column, Category):
+        if not column.ordered:
             tables.append((np.eye(column.cells) * levels).astype(np.int8))
             continue
-        steps = max(1, len(column.cuts))
+        missing = [] if column.missing_cell is None else [0]
+        cuts = column.cells - 1 - len(missing)
+        steps = max(1, cuts)
         cells = (2 * levels * np.arange(steps + 1) + steps // 2) // steps - levels
-        placed = cells[: len(column.cuts) + 1] if len(column.cuts) else np.zeros(1, np.int64)
-        missing = [] if column.missing is None else [0]
+        placed = cells[: cuts + 1] if cuts else np.zeros(1, np.int64)
         tables.append(np.array([*missing, *placed.tolist()], np.int8)[:, None])
     return tables
 
 
 def count_weights(schema: Schema) -> int:
-    """How many weights a direction has: one for each number, one for each cell of a category.
+    """Count the weights of a direction.
+
+    There is one for each ordered column, and one for each cell of others.
 
     Examples:
+        >>> from privmax.learning import Category
         >>> count_weights(Schema(work=Category(["Private", "State-gov"])))
         3
     """
@@ -491,7 +504,7 @@ def _weight_names(schema: Schema) -> list[str]:
         for column in schema.columns
         for name in (
             [column.name]
-            if not isinstance(column, Category)
+            if column.ordered
             else [f"[{column.describe(cell)}]" for cell in range(column.cells)]
         )
     ]
@@ -506,7 +519,8 @@ def _check_width(schema: Schema, low: Bound, high: Bound, weights: int) -> None:
     if count_weights(schema) != weights:
         raise ParameterError(
             "directions", f"of {weights} weights", f"the schema needs {count_weights(schema)}: one "
-            "for each number, one for each cell of a category", "Use LinearGrid.random(schema=…).",
+            "for each number, flag or date, one for each cell of a category",
+            "Use LinearGrid.random(schema=…).",
         )  # fmt: skip
 
 
@@ -524,14 +538,15 @@ def _namespace(library: str | None) -> Any:
 
 
 def _device_options(library: str | None, device: Any) -> dict[str, Any]:
-    """The device as an argument of the library's functions. To CuPy "cuda" is no name, but it has
-    no other device.
+    """Return the device as an argument of the library's functions.
+
+    To CuPy "cuda" is no name, but it has no other device.
     """
     return {} if device is None or (library == "cupy" and device == "cuda") else {"device": device}
 
 
 def _library(array: object) -> str | None:
-    """The name of an array library."""
+    """Return the name of an array library."""
     name = array.__name__ if isinstance(array, ModuleType) else array
     if name is None or name == "numpy":
         return None

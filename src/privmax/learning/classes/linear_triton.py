@@ -1,5 +1,6 @@
-"""`linear.py`'s counts in one kernel: products come from the matrix units of a GPU and are counted
-in registers.
+"""The counts of `linear.py` in one kernel for GPUs.
+
+Products come from the matrix units and are counted in registers.
 
 Weights and places are of 8 bits, products are added up in 32, and all are integers: nothing is ever
 rounded. Only counts are written to memory. Needs torch with CUDA and Triton; `linear.py` imports it
@@ -77,11 +78,11 @@ class Fused:
             self.add_there(self.on_device(cells, self._tile.examples), len(cells), sign)
 
     def counts(self) -> NDArray[np.int64]:
-        found: NDArray[np.int64] = self._counts[:, : self._number].cpu().numpy()
-        return found
+        counts: NDArray[np.int64] = self._counts[:, : self._number].cpu().numpy()
+        return counts
 
     def on_device(self, table: Bytes, multiple: int) -> Any:
-        """A table on the device, filled up with zeros to full tiles."""
+        """Return a table on the device, filled up with zeros to full tiles."""
         rows, columns = table.shape
         there = torch.zeros(
             (-(-rows // multiple) * multiple, self._features), dtype=torch.int8, device=self._device
@@ -92,15 +93,16 @@ class Fused:
         return there
 
     def add_there(self, cells: Any, rows: int, sign: int) -> None:
-        """`add` of what `on_device` gave. `rows` of it count; the others are zeros and lie above a
-        threshold ≤ 0.
+        """Add what `on_device` gave.
+
+        `rows` of it count; the others are zeros and lie above a threshold ≤ 0.
         """
-        found = torch.zeros_like(self._counts, dtype=torch.int32)
+        sums = torch.zeros_like(self._counts, dtype=torch.int32)
         for first in range(0, len(self._offsets), _TOGETHER):
             part = slice(first, first + _TOGETHER)
-            self._launch(cells, self._offsets[part], found[part])
+            self._launch(cells, self._offsets[part], sums[part])
         filled = (len(cells) - rows) * (self._offsets <= 0).to(torch.int32)
-        self._counts += sign * (found - filled[:, None])
+        self._counts += sign * (sums - filled[:, None])
 
     def _launch(self, cells: Any, offsets: Any, counts: Any) -> None:
         tile = self._tile

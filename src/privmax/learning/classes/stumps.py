@@ -41,8 +41,9 @@ them.
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Stumps(Tunable):
-    """Every label alone, and for every feature, threshold t and labels a ≠ b: a where the feature
-    is below t, else b.
+    """Every label alone, and every test of a feature with two different labels.
+
+    For every feature, threshold t and labels a ≠ b: a where the feature is below t, else b.
 
     Args:
         low: Public lower bounds of the features, one number for all or one for each. Values outside
@@ -123,7 +124,7 @@ class Stump:
         return f"<{self.rule()}>"
 
     def rule(self) -> str:
-        """The rule in words."""
+        """Return the rule in words."""
         return f"{self.above} if {name_cut(self.feature, self.threshold)} else {self.below}"
 
     def predict(self, X: NDArray[Any]) -> Codes:
@@ -132,52 +133,61 @@ class Stump:
         )
 
 
-def public_cuts(given: Any, features: int) -> Cuts:
-    """The thresholds of a class with low, high, cells and thresholds, or the tests of its schema.
+def public_cuts(hypotheses: Any, features: int) -> Cuts:
+    """Return the thresholds of a class, or the tests of its schema.
+
+    Without a schema they follow from its low, high, cells and thresholds.
 
     Examples:
         >>> [cut.tolist() for cut in public_cuts(Stumps(low=0, high=9, cells=3), 1)]
         [[3.0, 6.0]]
     """
-    if given.schema is None:
-        return [*Grid(given.low, given.high, given.cells, given.thresholds).cuts(features)]
-    check_schema(given)
-    if given.schema.features != features:
+    if hypotheses.schema is None:
+        return [
+            *Grid(hypotheses.low, hypotheses.high, hypotheses.cells, hypotheses.thresholds).cuts(
+                features
+            )
+        ]
+    check_schema(hypotheses)
+    if hypotheses.schema.features != features:
         raise ParameterError(
             "schema",
-            f"of {given.schema.features} columns",
+            f"of {hypotheses.schema.features} columns",
             f"the data have {features}",
             "Give a column for each.",
         )
-    return [*splits_of(given.schema)]
+    return [*splits_of(hypotheses.schema)]
 
 
-def check_schema(given: Any) -> None:
+def check_schema(hypotheses: Any) -> None:
     """Refuse bounds beside a schema, which has its own.
 
     Examples:
         >>> check_schema(Stumps(low=0, high=9))
     """
-    if getattr(given, "schema", None) is None:
+    if getattr(hypotheses, "schema", None) is None:
         return
-    if not isinstance(given.schema, Schema):
+    if not isinstance(hypotheses.schema, Schema):
         raise ParameterError(
             "schema",
-            f"<{type(given.schema).__name__}>",
+            f"<{type(hypotheses.schema).__name__}>",
             "it must be a Schema",
             "For example Schema(age=Number(17, 90)).",
         )
     default = {"low": None, "high": None, "thresholds": None}
-    default["cells"] = getattr(type(given), "cells", None)
+    default["cells"] = getattr(type(hypotheses), "cells", None)
     for name, value in default.items():
-        if getattr(given, name, value) is not value and getattr(given, name) != value:
+        if getattr(hypotheses, name, value) is not value and getattr(hypotheses, name) != value:
             raise ParameterError(
-                name, getattr(given, name), "the schema says it for every column", "Leave it out."
+                name,
+                getattr(hypotheses, name),
+                "the schema says it for every column",
+                "Leave it out.",
             )
 
 
 def name_cut(feature: int, threshold: Threshold, *, below: bool = False) -> str:
-    """A test in words: at or above a threshold, or below it.
+    """Return a test in words: at or above a threshold, or below it.
 
     Examples:
         >>> name_cut(0, 5.0), name_cut(0, 5.0, below=True)
@@ -189,8 +199,9 @@ def name_cut(feature: int, threshold: Threshold, *, below: bool = False) -> str:
 
 
 def is_below(X: NDArray[Any], feature: int, threshold: Threshold) -> NDArray[np.bool_]:
-    """Which rows are below a threshold, or do not pass a test of a schema. As everywhere here,
-    values are compared as 64-bit floats; NaN is below none.
+    """Return which rows are below a threshold, or do not pass a test of a schema.
+
+    As everywhere here, values are compared as 64-bit floats; NaN is below none.
 
     Examples:
         >>> is_below(np.array([[1.0], [np.nan]]), 0, 5.0).tolist()
@@ -202,7 +213,7 @@ def is_below(X: NDArray[Any], feature: int, threshold: Threshold) -> NDArray[np.
 
 
 def stump_count(cuts: int, labels: int) -> int:
-    """How many stumps so many thresholds make, constants included.
+    """Return how many stumps so many thresholds make, constants included.
 
     Examples:
         >>> stump_count(cuts=3, labels=2)
@@ -212,8 +223,9 @@ def stump_count(cuts: int, labels: int) -> int:
 
 
 def stump_scores(below: Ints, total: Ints) -> Ints:
-    """What every stump gets right, by number: the constants, then for every pair of labels the
-    thresholds.
+    """Return what every stump gets right, by number.
+
+    The constants come first, then for every pair of labels the thresholds.
 
     Args:
         below: [label, threshold] rows of this label below this threshold.
@@ -229,7 +241,7 @@ def stump_scores(below: Ints, total: Ints) -> Ints:
 
 
 def find_stump(number: int, cuts: Cuts, labels: int) -> Constant | Stump:
-    """The stump whose score has this place in `stump_scores`.
+    """Return the stump whose score has this place in `stump_scores`.
 
     Examples:
         >>> find_stump(2, [np.array([5.0])], labels=2)
@@ -243,7 +255,7 @@ def find_stump(number: int, cuts: Cuts, labels: int) -> Constant | Stump:
 
 
 def find_cut(cut: int, cuts: Cuts) -> tuple[int, Threshold]:
-    """The feature and the threshold that have this number among those of all features.
+    """Return the feature and the threshold that have this number among those of all features.
 
     Examples:
         >>> find_cut(1, [np.array([5.0]), np.array([7.0])])
@@ -251,14 +263,14 @@ def find_cut(cut: int, cuts: Cuts) -> tuple[int, Threshold]:
     """
     for feature, thresholds in enumerate(cuts):
         if cut < len(thresholds):
-            found = thresholds[cut]
-            return feature, found if isinstance(found, Split) else float(found)
+            threshold = thresholds[cut]
+            return feature, threshold if isinstance(threshold, Split) else float(threshold)
         cut -= len(thresholds)
     raise IndexError("there are fewer thresholds")
 
 
 def _counts(X: NDArray[Any], y: Codes, cuts: Cuts, labels: int) -> tuple[Ints, Ints]:
-    """The two arguments of `stump_scores`."""
+    """Return the two arguments of `stump_scores`."""
     cells = [np.zeros(_cell_count(thresholds) * labels, np.int64) for thresholds in cuts]
     rows = max(1, _ENTRIES // max(1, len(cuts)))
     for start in range(0, len(X), rows):

@@ -1,5 +1,6 @@
-"""Decision trees of depth 2 on a public grid. There may be 10^13 of them, and they are never
-listed.
+"""Decision trees of depth 2 on a public grid.
+
+There may be 10^13 of them, and they are never listed.
 
 A tree is a root, which sends a row left or right, and on each side a stump. What it gets right is
 what its left stump gets right of the left rows and its right stump of the right ones. So under one
@@ -62,8 +63,9 @@ occupied.
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Trees(Tunable):
-    """Every test of a feature against a threshold, with any two stumps of the same grid (`Stumps`)
-    on its two sides.
+    """Every test of a feature against a threshold, with any two stumps on its two sides.
+
+    The stumps are those of the same grid (`Stumps`).
 
     Constants are stumps, and a tree with the same stump on both sides is that stump: smaller trees
     are among these and are not counted apart.
@@ -158,7 +160,7 @@ class Tree:
         return f"<{self.rule()}>"
 
     def rule(self) -> str:
-        """The rule in words."""
+        """Return the rule in words."""
         below, above = (
             side.rule() if isinstance(side, Constant) else f"({side.rule()})"
             for side in (self.below, self.above)
@@ -172,8 +174,10 @@ class Tree:
 
 
 class TreeScores:
-    """`Scores` for all trees: number = (root · S + left stump) · S + right stump, where S is the
-    number of stumps.
+    """`Scores` for all trees.
+
+    The number of a tree is (root · S + left stump) · S + right stump, where S is the number of
+    stumps.
 
     Args:
         both: [label, i, j] rows of this label below threshold i and below threshold j.
@@ -215,8 +219,9 @@ class TreeScores:
         return self._nth(0, score, index)
 
     def _nth(self, least: int, most: int, index: int) -> int | None:
-        """The number of the `index`-th tree with a score from `least` to `most`; they come in the
-        order of numbers.
+        """Return the number of the `index`-th tree with a score from `least` to `most`.
+
+        They come in the order of numbers.
         """
         every = self._stumps**2
         for root, best in enumerate(self._best.tolist()):
@@ -239,8 +244,9 @@ class TreeScores:
         return None
 
     def _sides(self, root: int) -> list[tuple[Ints, Ints]]:
-        """The arguments of `stump_scores` for the rows below a root's threshold, and for the
-        others.
+        """Return the arguments of `stump_scores` for the rows on each side of a root's threshold.
+
+        Those below it come first.
         """
         both = self._both[:, root]
         left = both[:, root]
@@ -268,7 +274,7 @@ def _below_both(X: NDArray[Any], y: Codes, cuts: Cuts, labels: int) -> Ints:
 
 
 def _answers(X: NDArray[Any], cuts: Cuts) -> NDArray[np.float32]:
-    """[threshold, row]: 1 where the row is below the threshold, else 0."""
+    """Return [threshold, row]: 1 where the row is below the threshold, else 0."""
     answers = np.empty((sum(map(len, cuts)), len(X)), np.float32)
     turned = np.ascontiguousarray(X.T)
     stop = 0
@@ -282,15 +288,16 @@ def _answers(X: NDArray[Any], cuts: Cuts) -> NDArray[np.float32]:
 
 
 def _highest(below: Ints, total: Ints) -> int:
-    """The highest of `stump_scores`: of each side of a threshold the most frequent label, be it the
-    same of both.
+    """Return the highest of `stump_scores`.
+
+    It takes the most frequent label of each side of a threshold, be it the same of both.
     """
     above = total[:, None] - below
     return int((below.max(axis=0) + above.max(axis=0)).max())
 
 
 def _near(scores: Ints, room: int) -> Ints:
-    """How far the scores stand below the highest of them, where that is less than `room`."""
+    """Return how far the scores stand below the highest of them, where that is less than `room`."""
     depths: Ints = scores.max() - scores
     near: Ints = depths[depths < room]
     return near
@@ -314,9 +321,7 @@ def _add_sums(left: Ints, right: Ints, counts: Ints) -> None:
 
 
 def _partners(left: Ints, right: Ints, least: int, most: int) -> Ints:
-    """For every number on the left, how many on the right make a sum from `least` to `most` with
-    it.
-    """
+    """Count, for every number on the left, those on the right with a sum from `least` to `most`."""
     ordered = np.sort(right)
     upto: Ints = np.searchsorted(ordered, most - left, side="right")
     under: Ints = np.searchsorted(ordered, least - left, side="left")

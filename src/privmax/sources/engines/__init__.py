@@ -1,34 +1,53 @@
-"""What each engine needs said differently. One small file an engine; `base.py` says what all of
-them answer.
+"""What is known of each engine: one file per engine; `base.py` says what all of them answer.
+
+A file here that has an `ENGINE` is all that an engine needs.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
-from privmax.sources.engines.base import Engine
+from privmax.sources.engines.base import Engine, ask
 
-_MODULES = {
-    "duckdb": "duckdb",
-    "polars": "polars",
-    "postgres": "postgres",
-    "mysql": "mysql",
-    "sqlite": "sqlite",
-    "pyspark": "spark",
-    "datafusion": "datafusion",
-}
-"""The module of an engine, by the name that Ibis has for it."""
+
+@cache
+def all_engines() -> tuple[type[Engine], ...]:
+    """Return every engine that has a file here, in the order of the files.
+
+    No engine is imported.
+    """
+    names = sorted(module.name for module in iter_modules(__path__) if module.name != "base")
+    return tuple(import_module(f"{__name__}.{name}").ENGINE for name in names)
 
 
 def engine_of(table: Any) -> Engine:
-    """The engine that holds an Ibis table."""
-    from privmax.sources.engines.base import ask
-
+    """Return the engine that holds an Ibis table."""
     backend = ask("the counting", table.get_backend)
-    if backend.name not in _MODULES:
-        return Engine(backend)
-    made: Engine = import_module(f"privmax.sources.engines.{_MODULES[backend.name]}").ENGINE(
-        backend
-    )
-    return made
+    matches = (engine for engine in all_engines() if engine.name == backend.name)
+    return next(matches, Engine)(backend)
+
+
+def embedded_engine() -> type[Engine]:
+    """Return the engine that reads files and frames for us."""
+    [embedded] = (engine for engine in all_engines() if engine.reads_files)
+    return embedded
+
+
+def file_engines() -> list[type[Engine]]:
+    """Return the engines whose databases are files; last the one that reads other files, too."""
+    engines = [engine for engine in all_engines() if engine.endings]
+    return sorted(engines, key=lambda engine: engine.reads_files)
+
+
+def owner_of(data: object) -> type[Engine] | None:
+    """Return the engine whose own library an object is of; None: it is of none."""
+    return next((engine for engine in all_engines() if engine.owns(data)), None)
+
+
+def is_read_once(data: object) -> bool:
+    """Return whether data is an object of an engine that is gone when it has been read."""
+    owner = owner_of(data)
+    return owner is not None and owner.streams_objects

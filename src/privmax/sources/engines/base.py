@@ -1,4 +1,8 @@
-"""What a source asks of an engine, and how the engine tells one item from another.
+"""What is asked of an engine, and how the engine tells one item from another.
+
+**Facts.** All that differs between engines is an attribute or a method of `Engine`: what an engine
+is called, how it is reached, which of its failures pass, what its SQL can do. No other file knows
+the name of an engine (`tests/unit/test_engine_names.py`).
 
 **Keys.** An engine may call two values equal that are not the same: "Ann" and "ann" under some
 collations, 1.0 and 1.00 as decimals, one month and thirty days as intervals. If it grouped by such
@@ -20,18 +24,24 @@ from __future__ import annotations
 import datetime
 import re
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from decimal import Decimal, InvalidOperation
+from functools import cache
+from pathlib import Path
 from threading import Lock, get_ident
 from typing import Any, TypeVar
 from uuid import UUID
 
-import numpy as np
-
-from privmax.errors import EngineError, ParameterError, UnsupportedError
-from privmax.labels import plain_label
-from privmax.retries import passes_later
+from privmax import retries
+from privmax.errors import (
+    DataError,
+    EngineError,
+    ParameterError,
+    UnsupportedError,
+    explain_install,
+)
 from privmax.sources.conditions import moment
 
 T = TypeVar("T")
@@ -39,17 +49,57 @@ T = TypeVar("T")
 PLACE = "privmax_place"
 """Column of the places that `rows_at` numbers."""
 
-BYTEWISE = ("bigquery", "clickhouse", "databricks", "snowflake", "trino")
-"""Engines without a file of their own that compare text by its bytes, unless a column is declared
-otherwise.
-"""
-
 BATCH = 1 << 16
 """Rows that are fetched at a time."""
 
+_SPACES = r"[ \t\n\r\x0b\x0c]+"
+
+SPACES_AT_ENDS = rf"^{_SPACES}|{_SPACES}\z"
+"""White space of ASCII at the ends of a text, as a regular expression."""
+
 
 class Engine:
-    """How to ask one engine. This class serves engines that have no file of their own."""
+    """How to ask one engine, and all that is known of it.
+
+    This class itself serves tables of engines that have no file of their own.
+
+    Args:
+        backend: The connection, as Ibis has it.
+    """
+
+    name = ""
+    """What Ibis calls it."""
+
+    title = ""
+    """What its makers call it."""
+
+    # How it is reached.
+
+    schemes: Mapping[str, str] = {}
+    """Schemes of URLs that lead to it, and what the database behind each is called."""
+
+    package, module = "ibis-framework", "ibis"
+    """The package that talks to it, and a module of that package."""
+
+    extra = ""
+    """The extra of Ibis that brings the package along."""
+
+    endings: tuple[str, ...] = ()
+    """How the names of files end that are databases of it; none: a server has them."""
+
+    mark = 0, b""
+    """Where in such a file stand which bytes."""
+
+    system_schemas = ("pg_", "information_schema")
+    """How the names of schemas begin that hold no tables of users."""
+
+    reads_files = False
+    """Whether it reads files and frames for us, in a database of its own: true of one engine."""
+
+    streams_objects = False
+    """Whether an object of its own library (`owns`) can be read only once."""
+
+    # What it can do.
 
     keys_are_bytes = False
     """Whether the keys of text are bytes, and not text."""
@@ -59,42 +109,193 @@ class Engine:
     first.
     """
 
+    types_bind = True
+    """Whether a column holds what its type says, and nothing else."""
+
+    has_nan = True
+    """Whether floats may be NaN, and a function asks for it."""
+
+    moments_are_text = False
+    """Whether dates and moments are kept as the text that was written."""
+
+    floats_never_fail = False
+    """Whether floats are those of IEEE 754 and no arithmetic with them fails. PostgreSQL stops at a
+    product too small for a float, so that one value would stop a fit.
+    """
+
+    has_grouping_sets = False
+    """Whether its SQL has GROUP BY GROUPING SETS, by which additive models are counted."""
+
+    has_windows = True
+    """Whether Ibis offers window functions there."""
+
+    updates_tables = False
+    """Whether a table of our own can be updated, in the SQL that additive models use for it."""
+
     def __init__(self, backend: Any) -> None:
         self.backend = backend
+
+    # How it is reached.
+
+    @classmethod
+    def open_url(cls, url: str) -> Any:
+        """Connect to the server at a URL."""
+        import ibis
+
+        return ibis.connect(url)
+
+    @classmethod
+    def open_file(cls, file: Path, stack: ExitStack) -> Any:
+        """Connect to a database that is a file, to read only; what that needs goes with `stack`."""
+        raise NotImplementedError(cls.__name__)
+
+    @classmethod
+    def open_memory(cls, stack: ExitStack) -> Any:
+        """Connect to a new database in memory, which goes with `stack`."""
+        raise NotImplementedError(cls.__name__)
+
+    @classmethod
+    def open_arrow(cls, question: str, read: Callable[[], Any], stack: ExitStack) -> Any:
+        """Arrow data as an Ibis table of a new database in memory, not copied.
+
+        question    what `ask` calls the reading
+        read        hands over the data, or a stream of it
+        stack       closes the database
+        """
+        raise NotImplementedError(cls.__name__)
+
+    @classmethod
+    def open_parquet(cls, paths: Sequence[Path], wanted: Sequence[str], stack: ExitStack) -> Any:
+        """Parquet files as an Ibis table of a new database in memory, not copied.
+
+        paths     files, or one folder, of which all files at any depth are read; what stands in the
+                  names of its folders is text
+        wanted    the columns that the table has, if all are there; otherwise it has all columns
+        stack     closes the database
+
+        Raises:
+            DataError: They do not have the same columns, of the same types.
+        """
+        raise NotImplementedError(cls.__name__)
+
+    @classmethod
+    def open_separated(
+        cls,
+        paths: Sequence[Path],
+        separator: str,
+        width: int,
+        chosen: Sequence[int],
+        stack: ExitStack,
+    ) -> Any:
+        """Open files of separated values as an Ibis table of a new database in memory.
+
+        Each file has a line of names first. They are not copied.
+
+        separator    what is between values
+        width        how many values a line has
+        chosen       the columns that the table has, by their places: `column_3`, all of them text
+        stack        closes the database
+        """
+        raise NotImplementedError(cls.__name__)
+
+    @classmethod
+    def keep_batches(
+        cls, width: int, batches: Iterable[Sequence[Sequence[str | None]]], stack: ExitStack
+    ) -> Any:
+        """Rows of text as an Ibis table of a new database in memory, which keeps them.
+
+        width      how many columns there are: `column_0`, …
+        batches    lists of rows, one after the other
+        stack      closes the database
+        """
+        raise NotImplementedError(cls.__name__)
+
+    @classmethod
+    def read_csv(cls, file: Path) -> Any:
+        """Read a CSV file as an object of the engine's own library, for data that is public.
+
+        The library guesses types from all rows.
+        """
+        raise NotImplementedError(cls.__name__)
+
+    @classmethod
+    def has_written(cls, start: bytes) -> bool:
+        """Return whether a file that begins so is a database of this engine."""
+        place, mark = cls.mark
+        return bool(mark) and start.startswith(mark, place)
+
+    @classmethod
+    def owns(cls, data: object) -> bool:
+        """Return whether data is an object of the engine's own library. Imports nothing."""
+        return False
+
+    @classmethod
+    def open_object(cls, data: Any, wanted: Sequence[str], stack: ExitStack) -> Any:
+        """Open such an object as an Ibis table, until `stack` is closed.
+
+        `wanted` are its columns that are needed.
+        """
+        raise NotImplementedError(cls.__name__)
+
+    def find_table(self, name: str, database: Any = None) -> Any:
+        """Return a table of the database, by its name and schema.
+
+        None, or any error: there is none.
+        """
+        return self.backend.table(name, database=database)
+
+    # Failures.
+
+    @classmethod
+    def is_transient(cls, error: BaseException) -> bool:
+        """Return whether an error of its driver may be gone at the next try.
+
+        What is behind the error is asked about on its own.
+        """
+        return False
+
+    @classmethod
+    def explain_login(cls, error: BaseException) -> str | None:
+        """Why a session did not begin, in words of ours; None: it is another error."""
+        return None
+
+    # Turns.
 
     @property
     def connection(self) -> Any:
         """What must not be used by two threads at once."""
         return getattr(self.backend, "con", self.backend)
 
-    def begin(self, table: Any, held: ExitStack, *, passes: int = 1) -> None:
-        """Have the connection to oneself until `held` is closed, and see the same rows throughout
-        if that can be.
+    def begin(self, table: Any, stack: ExitStack, *, passes: int = 1) -> None:
+        """Reserve the connection until `stack` is closed.
+
+        The same rows are seen throughout if that can be.
 
         table     what will be asked about
         passes    how often it is read: once where the counts are kept
         """
-        _reserve(self.connection, held)
+        _reserve(self.connection, stack)
 
     def end_reading(self) -> None:
         """Say that from here on only tables of our own are read."""
 
     def declare(self, table: Any) -> Any:
-        """The table with types of columns that follow from no row of it."""
+        """Return the table with types of columns that follow from no row of it."""
         return table
 
     # Keys.
 
     def key(self, column: Any) -> Any:
-        """What tells the items of a column apart; null where there is none."""
+        """Return what tells the items of a column apart; null where there is none."""
         kind = column.type()
         if kind.is_floating():
             return self.float_key(column)
         return self.text_key(column) if self.has_text_key(kind) else column
 
     def has_text_key(self, kind: Any) -> bool:
-        """Whether a type is compared as text: text itself, and types whose equality is loose or
-        differs by engine.
+        """Return whether a type is compared as text.
+
+        It is for text itself, and types whose equality is loose or differs by engine.
         """
         odd = (
             kind.is_uuid()
@@ -113,26 +314,28 @@ class Engine:
         return column.isnan().ifelse(ibis.null(column.type()), number)
 
     def text_key(self, column: Any) -> Any:
-        """A column of text, or of a type that is compared as text."""
-        if self.backend.name not in BYTEWISE:
-            raise UnsupportedError(
-                f"This engine ({self.backend.name}) may call different texts equal, and then one "
-                f"row's spelling would "
-                "be released for all of them. Use items that are whole numbers or bytes, or copy "
-                "the table to DuckDB."
-            )
+        """Return a column of text, or of a type that is compared as text."""
+        raise UnsupportedError(
+            f"This engine ({self.backend.name}) may call different texts equal, and then one row's "
+            "spelling would be released for all of them. Use items that are whole numbers or "
+            "bytes, or copy the table to DuckDB."
+        )
+
+    def text(self, column: Any) -> Any:
+        """Return a column of any type as text."""
         return as_text(column)
 
     def key_of(self, label: Any, kind: Any) -> Any:
-        """The key of a declared label, for a column of this type."""
+        """Return the key of a declared label, for a column of this type."""
         if not self.has_text_key(kind):
             return label
         text = canonical_text(label, kind)
         return text.encode() if self.keys_are_bytes else text
 
     def readable(self, key: Any, kind: Any) -> Any:
-        """A key as something that every driver can hand over; `kind` is the type of the column it
-        is of.
+        """Return a key as something that every driver can hand over.
+
+        `kind` is the type of the column it is of.
         """
         return (
             as_text(key)
@@ -141,28 +344,44 @@ class Engine:
         )
 
     def label(self, value: Any, kind: Any) -> Any:
-        """The item whose readable key this is."""
+        """Return the item whose readable key this is."""
         return label_of(value, kind)
+
+    def hash_values(self, keys: Sequence[Any], salt: str) -> Any:
+        """Return a hash of the keys of a row, to sort by.
+
+        A function of these and the salt alone.
+        """
+        import ibis
+
+        texts = [self.hash_text(key).fill_null("").concat("|") for key in keys]
+        return call("md5", "string", ibis.literal(f"{salt}|").concat(*texts))
+
+    def hash_text(self, key: Any) -> Any:
+        """Return a key as text that is hashed. Different keys may have the same."""
+        return call("hex", "string", key) if key.type().is_binary() else as_text(key)
 
     # Whole numbers, in columns of such.
 
     def whole(self, column: Any) -> Any:
-        """The numbers of a column; null where it holds something else."""
+        """Return the numbers of a column; null where it holds something else."""
         return column
 
     def addend(self, column: Any) -> Any:
-        """The same, such that no sum of them fails."""
+        """Return the same, such that no sum of them fails."""
         return self.whole(column)
 
     # Conditions on rows.
 
     def present(self, column: Any) -> Any:
-        """What is null where a column holds nothing; NaN is nothing."""
+        """Return what is null where a column holds nothing; NaN is nothing."""
         return self.float_key(column) if column.type().is_floating() else column
 
     def operands(self, column: Any, value: str | Decimal | bool) -> tuple[Any, Any] | None:
-        """A column and a value to compare it with, as expressions that the engine compares as all
-        others do: text by its bytes. A number stays one. None: they are not of one type.
+        """Return a column and a value to compare it with, as expressions.
+
+        The engine compares them as all others do: text by its bytes. A number stays one. None where
+        they are not of one type.
         """
         import ibis
 
@@ -173,29 +392,63 @@ class Engine:
             return (self.number(column), value) if kind.is_numeric() else None
         if kind.is_string():
             return self.text_key(as_text(column)), self.text_key(ibis.literal(value))
-        found = moment(value, kind) if is_moment(kind) else None
-        return None if found is None else (column, ibis.literal(found, kind))
+        literal = moment(value, kind) if is_moment(kind) else None
+        return None if literal is None else (column, ibis.literal(literal, kind))
 
     def number(self, column: Any) -> Any:
-        """A column of numbers, null where it holds none."""
+        """Return a column of numbers, null where it holds none."""
         return column if column.type().is_decimal() else self.key(column)
+
+    # Text that stands for something else.
+
+    def strip(self, text: Any) -> Any:
+        """Strip the white space of ASCII from both ends of text: all of it, and nothing else."""
+        # An engine's own function may take less or more: that of Spark takes the letters v and f,
+        # that of polars knows more spaces.
+        return text.re_replace(SPACES_AT_ENDS, "")
+
+    def to_float(self, column: Any) -> Any:
+        """Return a column of numbers as 64-bit floats; null where it holds something else."""
+        return column.cast("float64")
+
+    def holds_text(self, column: Any) -> Any:
+        """Return whether values are text, where types do not bind (`types_bind`)."""
+        raise NotImplementedError(type(self).__name__)
+
+    def matches(self, text: Any, pattern: str) -> Any:
+        """Return whether a regular expression from ^ to $ describes text.
+
+        Each of its characters is in brackets.
+        """
+        # With a mark at the end: to Java a text also ends before its last line separator.
+        return (text + "#").re_search(f"{pattern.removesuffix('$')}#$")
 
     # Questions.
 
     def rows(self, table: Any) -> list[tuple[Any, ...]]:
-        """All rows of an expression."""
+        """Return all rows of an expression."""
         columns = table.to_pyarrow().to_pydict()
         return list(zip(*columns.values(), strict=True))
 
     def stream(self, table: Any) -> Iterator[tuple[Any, ...]]:
-        """All rows of an expression, one after another, without holding all of them."""
+        """Yield all rows of an expression, one after another, without holding all of them."""
         for batch in table.to_pyarrow_batches(chunk_size=BATCH):
             yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+    def numbers(self, table: Any) -> list[Any]:
+        """The columns of an expression of whole numbers, none of them null, eight bytes each."""
+        import numpy as np
+
+        columns = table.to_pyarrow().columns
+        return [np.asarray(column.to_numpy(), np.int64) for column in columns]
 
     def row_at(
         self, ordered: Any, index: int, wanted: Callable[[Any], dict[str, Any]]
     ) -> list[tuple[Any, ...]]:
-        """What is wanted of the row at that place, if there is one. No other becomes readable."""
+        """Return what is wanted of the row at that place, if there is one.
+
+        No other becomes readable.
+        """
         row = ordered.limit(1, offset=index)
         return self.rows(row.select(**wanted(row)))
 
@@ -206,7 +459,7 @@ class Engine:
         places: Sequence[int],
         wanted: Callable[[Any], dict[str, Any]],
     ) -> dict[int, tuple[Any, ...]]:
-        """What is wanted of the rows at those places of an order, by place; of no others.
+        """Return what is wanted of the rows at those places of an order, by place; of no others.
 
         All that is ordered is numbered once, however many places there are.
         """
@@ -214,19 +467,20 @@ class Engine:
 
         numbered = table.mutate(**{PLACE: ibis.row_number().over(order_by=order)})
         rows = numbered.filter(numbered[PLACE].isin(sorted(set(places))))
-        found = self.rows(rows.select(**{PLACE: rows[PLACE]}, **wanted(rows)))
-        return {int(place): tuple(row) for place, *row in found}
+        read = self.rows(rows.select(**{PLACE: rows[PLACE]}, **wanted(rows)))
+        return {int(place): tuple(row) for place, *row in read}
 
     # Tables of our own.
 
-    def keep(self, counts: Any, held: ExitStack) -> Any:
-        """The counts, made once and kept by the engine where it can; `held` then knows how to let
-        go of them.
+    def keep(self, counts: Any, stack: ExitStack) -> Any:
+        """Keep the counts in the engine where it can, so that they are made once.
+
+        `stack` then knows how to let go of them.
         """
         name = new_name("counts")
         # Known before there is anything to drop: an engine may fail, or be stopped, and leave half
         # of it.
-        held.push(
+        stack.push(
             lambda kind, *_: self.drop(
                 name, stopped=kind is not None and not issubclass(kind, Exception)
             )
@@ -251,15 +505,19 @@ class Engine:
         """Drop a table of our own; `stopped`: by Ctrl-C, perhaps in the middle of something."""
         quietly(self.backend.drop_table, name, force=True)
 
-    def table_of(self, columns: Mapping[str, Sequence[Any]], schema: Any, held: ExitStack) -> Any:
-        """Rows of our own, which declare a universe, as a table of the engine with these types."""
+    def table_of(self, columns: Mapping[str, Sequence[Any]], schema: Any, stack: ExitStack) -> Any:
+        """Make rows that declare a universe a table of the engine with these types."""
         import ibis
         import pyarrow
 
         typed = [typed_array(values, schema[name].to_pyarrow()) for name, values in columns.items()]
         rows = pyarrow.table(typed, names=list(columns))
         table = ibis.memtable(rows, schema=schema)
-        held.callback(quietly, lambda: self.forget(table.get_name()))
+        stack.callback(quietly, lambda: self.forget(table.get_name()))
+        return table
+
+    def keep_labels(self, table: Any, stack: ExitStack) -> Any:
+        """Return what `table_of` has made as a table that may be joined with any data."""
         return table
 
     def forget(self, name: str) -> None:
@@ -267,9 +525,21 @@ class Engine:
         self.drop(name)
 
 
+def collect_numbers(rows: Iterable[Sequence[Any]], width: int) -> list[Any]:
+    """Rows of so many whole numbers as columns of eight bytes each."""
+    import numpy as np
+
+    columns = [array("q") for _ in range(width)]
+    for row in rows:
+        for column, value in zip(columns, row, strict=True):
+            column.append(int(value))
+    return [np.frombuffer(column, np.int64) for column in columns]
+
+
 def typed_array(values: Sequence[Any], kind: Any) -> Any:
-    """Values as an Arrow array. Those that are all text may be of any type, as it is written: a
-    file holds such.
+    """Return values as an Arrow array.
+
+    Those that are all text may be of any type, as it is written: a file holds such.
     """
     import pyarrow
 
@@ -284,8 +554,9 @@ def is_moment(kind: Any) -> bool:
 
 
 def as_text(column: Any) -> Any:
-    """A cast to text that is really sent: Ibis leaves it out where it believes that the column is
-    text already.
+    """Return a cast to text that is really sent.
+
+    Ibis leaves it out where it believes that the column is text already.
     """
     from ibis.expr import datatypes, operations
 
@@ -293,7 +564,7 @@ def as_text(column: Any) -> Any:
 
 
 def call(name: str, returns: Any, *arguments: Any) -> Any:
-    """A function of the engine that Ibis does not know, of one to three arguments of any type."""
+    """Call a function of the engine that Ibis does not know, with one to three arguments."""
     import ibis
 
     shapes: list[Callable[..., None]] = [lambda a: None, lambda a, b: None, lambda a, b, c: None]
@@ -306,9 +577,21 @@ def call(name: str, returns: Any, *arguments: Any) -> Any:
 # From keys to items.
 
 
+@cache
+def labels() -> Any:
+    """Load the rules of labels.
+
+    They load NumPy, and only reading needs them: a ledger that asks which failures pass does not.
+    """
+    from privmax import labels as rules
+
+    return rules
+
+
 def label_of(value: Any, kind: Any) -> Any:
-    """The item that a readable key stands for. It has an answer for every value, and another for
-    every other.
+    """Return the item that a readable key stands for.
+
+    It has an answer for every value, and another for every other.
     """
     if value is None:
         return None
@@ -322,11 +605,11 @@ def label_of(value: Any, kind: Any) -> Any:
             return value
     if isinstance(value, str):
         return _from_text(value, kind)
-    return plain_label(value)
+    return labels().plain_label(value)
 
 
 def canonical_text(label: Any, kind: Any) -> str:
-    """A declared label as text, as an engine writes such a value of a column of this type."""
+    """Return a declared label as text, as an engine writes such a value of this type."""
     if isinstance(label, str):
         return label
     if kind.is_time() and isinstance(label, datetime.time) and label.tzinfo is None:
@@ -336,7 +619,7 @@ def canonical_text(label: Any, kind: Any) -> str:
         and isinstance(label, Decimal | int | float)
         and not isinstance(label, bool)
     ):
-        return format(plain_label(Decimal(str(label))), "f")
+        return format(labels().plain_label(Decimal(str(label))), "f")
     if kind.is_uuid() and isinstance(label, UUID):
         return str(label)
     raise TypeError(f"{type(label).__name__} is no {kind}")
@@ -345,7 +628,7 @@ def canonical_text(label: Any, kind: Any) -> str:
 def _from_text(text: str, kind: Any) -> Any:
     try:
         if kind.is_decimal():
-            return plain_label(Decimal(text))
+            return labels().plain_label(Decimal(text))
         if kind.is_date():
             return datetime.date.fromisoformat(text) if _DATE.fullmatch(text) else text
         if kind.is_timestamp():
@@ -368,9 +651,9 @@ _MOMENT = re.compile(rf"(\d{{4}}-\d\d-\d\d)[ T]({_CLOCK}){_ZONE}", re.ASCII)
 
 
 def _moment(text: str, *, aware: bool) -> Any:
-    """A date and time; the text itself, if Python has no such moment."""
-    found = _MOMENT.fullmatch(text)
-    if found is None:
+    """Return a date and time; the text itself, if Python has no such moment."""
+    match = _MOMENT.fullmatch(text)
+    if match is None:
         return text
     moment = datetime.datetime.fromisoformat(_pad(text.replace(" ", "T")))
     if moment.tzinfo is None:
@@ -379,8 +662,9 @@ def _moment(text: str, *, aware: bool) -> Any:
 
 
 def _pad(text: str) -> str:
-    """A time as `fromisoformat` reads it in every Python: six digits behind the point, none of them
-    lost.
+    """Return a time as `fromisoformat` reads it in every Python.
+
+    It has six digits behind the point, none of them lost.
     """
     point = re.search(r"\.(\d+)", text)
     if point is None:
@@ -392,8 +676,9 @@ def _pad(text: str) -> str:
 
 
 class ArrowEngine(Engine):
-    """An engine that hands over Arrow's own columns, from which dates and moments are read as the
-    numbers they are.
+    """An engine that hands over Arrow's own columns.
+
+    Dates and moments are read from them as the numbers they are.
     """
 
     def readable(self, key: Any, kind: Any) -> Any:
@@ -404,12 +689,12 @@ class ArrowEngine(Engine):
 
 
 def rows_of(table: Any) -> list[tuple[Any, ...]]:
-    """The rows of an Arrow table."""
+    """Return the rows of an Arrow table."""
     return list(zip(*map(_values, table.columns), strict=True))
 
 
 def _values(column: Any) -> list[Any]:
-    """The values of a column of Arrow; dates and moments as text, which each of them has."""
+    """Return the values of a column of Arrow; dates and moments as text, which each of them has."""
     import pyarrow
 
     kind = column.type
@@ -429,6 +714,8 @@ def _values(column: Any) -> list[Any]:
 
 def iso(number: int, unit: str) -> str:
     """So many units after the beginning of 1970, in UTC, as text; it exists for every number."""
+    import numpy as np
+
     if number == -(1 << 63):  # NumPy takes it for no moment
         return f"{number} {unit}"
     text = str(np.array([number], np.int64).view(f"M8[{unit}]")[0])
@@ -436,6 +723,34 @@ def iso(number: int, unit: str) -> str:
 
 
 # Names, errors, and what is cleaned up.
+
+
+def import_ibis() -> Any:
+    """Ibis, or the error that says how to install it."""
+    try:
+        import ibis
+    except ImportError:
+        raise ParameterError(
+            "data",
+            "a table",
+            "tables and files need Ibis, which is not installed",
+            explain_install("sql"),
+        ) from None
+    return ibis
+
+
+def choose_columns(columns: Sequence[str], wanted: Sequence[str]) -> list[str]:
+    """Return the wanted columns, or all if one is missing: the error that refuses it lists them."""
+    names = list(dict.fromkeys(wanted))
+    for name in names:
+        if list(columns).count(name) > 1:
+            raise DataError("Two columns of the table have the same name. Rename one.")
+    return names if names and set(names) <= set(columns) else list(columns)
+
+
+def quote_name(name: str) -> str:
+    """Return the name of a column as standard SQL writes it."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def new_name(what: str) -> str:
@@ -462,8 +777,9 @@ goes wrong there is no `Exception` to Python."""
 
 
 def ask(question: str, answer: Callable[..., T], *arguments: Any, **options: Any) -> T:
-    """What the engine answers when `answer` is called with the arguments; its own message is not
-    passed on, since it may quote the data.
+    """Return what the engine answers when `answer` is called with the arguments.
+
+    Its own message is not passed on, since it may quote the data.
     """
     try:
         with silence():
@@ -477,8 +793,8 @@ def ask(question: str, answer: Callable[..., T], *arguments: Any, **options: Any
 
 
 def failure(question: str, error: BaseException) -> BaseException:
-    """What to raise instead of an engine's own error."""
-    if any(isinstance(one, KeyboardInterrupt) for one in _behind(error)):
+    """Return what to raise instead of an engine's own error."""
+    if any(isinstance(one, KeyboardInterrupt) for one in retries.chain(error)):
         return (
             KeyboardInterrupt()
         )  # DuckDB and Spark say that they were interrupted, and not that it was by Ctrl-C
@@ -490,23 +806,21 @@ def failure(question: str, error: BaseException) -> BaseException:
     return EngineError(
         f"The engine failed at {question} ({name}), and nothing was released. Its own log says "
         f"more.",
-        retry=passes_later(error),
+        retry=is_transient(error),
     )
 
 
-def _behind(error: BaseException) -> Iterator[BaseException]:
-    """What an error was raised from, or while handling what; no error is behind itself, so this
-    ends.
-    """
-    for one in (error.__cause__, error.__context__):
-        if one is not None:
-            yield one
-            yield from _behind(one)
+def is_transient(error: BaseException) -> bool:
+    """Return whether what failed in some engine may succeed if it is tried again as it stands."""
+    from privmax.sources.engines import all_engines  # whose files need this one
+
+    return retries.is_transient(error, *(engine.is_transient for engine in all_engines()))
 
 
 def _operation(error: BaseException) -> str | None:
-    """The operation of Ibis that an error is about; nothing of its message that is not the name of
-    one.
+    """Return the operation of Ibis that an error is about.
+
+    Nothing else of its message is passed on.
     """
     import ibis.expr.operations as operations
 
@@ -516,8 +830,9 @@ def _operation(error: BaseException) -> str | None:
 
 
 def quietly(act: Callable[..., object], *arguments: Any, **options: Any) -> None:
-    """Clean up, by calling `act` with the arguments. An engine that cannot lost its connection, and
-    with it all that was temporary.
+    """Clean up, by calling `act` with the arguments.
+
+    An engine that cannot lost its connection, and with it all that was temporary.
     """
     try:
         with silence():
@@ -530,8 +845,9 @@ def quietly(act: Callable[..., object], *arguments: Any, **options: Any) -> None
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Keep Ibis from printing its queries, whatever its options say: scores stand in them as
-    literals.
+    """Keep Ibis from printing its queries, whatever its options say.
+
+    They contain scores as literals.
     """
     import ibis
 
@@ -580,21 +896,22 @@ _TURNS: dict[int, _Turn] = {}
 """By the identity of a connection; those that somebody has or waits for."""
 
 
-def _reserve(connection: Any, held: ExitStack) -> None:
-    """Have a connection to this thread until `held` is closed: drivers mix up the questions of two
-    threads.
+def _reserve(connection: Any, stack: ExitStack) -> None:
+    """Reserve a connection for this thread until `stack` is closed.
+
+    Drivers mix up the questions of two threads.
     """
     with _ALL:
         turn = _TURNS.setdefault(id(connection), _Turn(connection))
         turn.users += 1
-    taken: list[bool] = []
-    held.callback(_leave, turn, taken)
+    reserved: list[bool] = []
+    stack.callback(_leave, turn, reserved)
     turn.take()
-    taken.append(True)
+    reserved.append(True)
 
 
-def _leave(turn: _Turn, taken: list[bool]) -> None:
-    if taken:
+def _leave(turn: _Turn, reserved: list[bool]) -> None:
+    if reserved:
         turn.give()
     with _ALL:
         turn.users -= 1

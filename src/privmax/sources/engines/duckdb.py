@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from privmax.resources import CHOSEN, Resources
@@ -12,33 +16,42 @@ from privmax.sources.engines.base import (
     as_text,
     ask,
     call,
+    choose_columns,
+    import_ibis,
     is_moment,
     iso,
     quietly,
+    quote_name,
     rows_of,
 )
+from privmax.sources.places import differs
 
-OURS = "privmax_opened_it"
+_OURS = "privmax_opened_it"
 """Marks a connection that reads files or frames for us: no column has a collation there, and text
 is its own key, which is a third faster than its bytes."""
 
-
-_INFINITE = {
-    iso(sign * number, unit): "infinity" if sign > 0 else "-infinity"
-    for number, unit in (((1 << 31) - 1, "D"), ((1 << 63) - 1, "us"))
-    for sign in (1, -1)
-}
-"""The dates and moments that DuckDB writes so, by the numbers it keeps for them."""
+_CHANGED_BY_ARROW = ("TIME WITH TIME ZONE", "HUGEINT", "UHUGEINT", "BIGNUM", "VARINT", "BIT")
+"""Types that Arrow has no type for: their values go there as text."""
 
 
-def prepare(connection: Any, held: ExitStack) -> Any:
-    """A connection to DuckDB that keeps to what it may use; the folder goes with `held`."""
+@cache
+def _infinite() -> dict[str, str]:
+    """Return the dates and moments that DuckDB writes so, by the numbers it keeps for them."""
+    return {
+        iso(sign * number, unit): "infinity" if sign > 0 else "-infinity"
+        for number, unit in (((1 << 31) - 1, "D"), ((1 << 63) - 1, "us"))
+        for sign in (1, -1)
+    }
+
+
+def prepare(connection: Any, stack: ExitStack) -> Any:
+    """Return a connection to DuckDB that keeps to what it may use; the folder goes with `stack`."""
     resources = CHOSEN.get() or Resources.of()
     folder = tempfile.TemporaryDirectory(
         prefix="privmax-", dir=resources.folder, ignore_cleanup_errors=True
     )
-    held.callback(folder.cleanup)
-    held.callback(quietly, connection.disconnect)
+    stack.callback(folder.cleanup)
+    stack.callback(quietly, connection.disconnect)
     settings = {
         "temp_directory": folder.name,
         "autoinstall_known_extensions": "false",  # nothing is fetched from anywhere
@@ -56,61 +69,201 @@ def prepare(connection: Any, held: ExitStack) -> Any:
 
 
 class DuckDB(ArrowEngine):
+    name, title = "duckdb", "DuckDB"
+    schemes: Mapping[str, str] = {"duckdb": "DuckDB"}
+    package, module, extra = "duckdb", "duckdb", "duckdb"
+    endings = (".duckdb", ".ddb")
+    mark = 8, b"DUCK"
+    reads_files = True
+    streams_objects = True
+    floats_never_fail = True
+    has_grouping_sets = True
+    updates_tables = True
     _began = False
+
+    @classmethod
+    def open_file(cls, file: Path, stack: ExitStack) -> Any:
+        import ibis
+
+        return prepare(ibis.duckdb.connect(file, read_only=True), stack)
+
+    @classmethod
+    def open_memory(cls, stack: ExitStack) -> Any:
+        connection = ask(f"starting {cls.title}", import_ibis().duckdb.connect)
+        setattr(connection, _OURS, True)
+        return ask(f"starting {cls.title}", prepare, connection, stack)
+
+    @classmethod
+    def open_arrow(cls, question: str, read: Callable[[], Any], stack: ExitStack) -> Any:
+        connection = cls.open_memory(stack)
+        ask("opening the data", connection.con.register, "privmax_rows", ask(question, read))
+        return ask("opening the data", connection.table, "privmax_rows")
+
+    @classmethod
+    def open_parquet(cls, paths: Sequence[Path], wanted: Sequence[str], stack: ExitStack) -> Any:
+        connection = cls.open_memory(stack)
+        places = [_literal(path) for path in paths]
+        if paths[0].is_dir():
+            places = [f"{places[0]}/**/*.parquet"]
+        if paths[0].is_dir() or len(paths) > 1:
+            _check_layouts(connection.con, places)
+        rows = _read_parquet(places)
+        names = [name for name, _ in ask("opening the file", _describe, connection.con, rows)]
+        chosen = choose_columns(names, wanted)
+        coarse = ask("opening the file", _find_milliseconds, connection.con, places, chosen)
+        if coarse:
+            return ask("opening the file", _keep_moments, connection, places, chosen, coarse)
+        return ask("opening the file", _view, connection, chosen, rows)
+
+    @classmethod
+    def open_separated(
+        cls,
+        paths: Sequence[Path],
+        separator: str,
+        width: int,
+        chosen: Sequence[int],
+        stack: ExitStack,
+    ) -> Any:
+        connection = cls.open_memory(stack)
+        options = {
+            "columns": {f"column_{place}": "VARCHAR" for place in range(width)},
+            "header": True,
+            "delim": separator,
+            "quote": '"',
+            "escape": '"',
+            "strict_mode": True,
+            "auto_detect": False,  # it would look at rows
+            "hive_partitioning": False,
+        }
+        rows = _call("read_csv", list(map(_literal, paths)), **options)
+        columns = [f"column_{place}" for place in chosen]
+        return ask("opening the file", _view, connection, columns, rows)
+
+    @classmethod
+    def keep_batches(
+        cls, width: int, batches: Iterable[Sequence[Sequence[str | None]]], stack: ExitStack
+    ) -> Any:
+        """It may put them into its temporary folder."""
+        connection = cls.open_memory(stack)
+        schema = import_ibis().schema({f"column_{place}": "string" for place in range(width)})
+        rows = ask("keeping the rows", connection.create_table, "privmax_rows", schema=schema)
+        for batch in batches:
+            ask("keeping the rows", _append, connection.con, batch)
+        return rows
+
+    @classmethod
+    def read_csv(cls, file: Path) -> Any:
+        import duckdb
+
+        return duckdb.read_csv(str(file))
+
+    @classmethod
+    def owns(cls, data: object) -> bool:
+        """Return whether it is a relation."""
+        duckdb = sys.modules.get("duckdb")
+        return duckdb is not None and isinstance(data, duckdb.DuckDBPyRelation)
+
+    @classmethod
+    def open_object(cls, data: Any, wanted: Sequence[str], stack: ExitStack) -> Any:
+        """Stream a relation, batch by batch, through a new connection.
+
+        Its own connection cannot be asked for.
+
+        A stream can be read once, and once is enough: the engine counts, and keeps the counts.
+        """
+        types = dict(zip(data.columns, map(str, data.types), strict=True))
+        columns = []
+        for name in choose_columns(data.columns, wanted):
+            quoted = quote_name(name)
+            changed = types[name] in _CHANGED_BY_ARROW
+            columns.append(f"CAST({quoted} AS VARCHAR) AS {quoted}" if changed else quoted)
+        needed = ask("opening the relation", lambda: data.project(", ".join(columns)))
+        # DuckDB before 1.5 knows the older name only.
+        read = getattr(needed, "to_arrow_reader", None) or needed.fetch_arrow_reader
+        return cls.open_arrow("opening the relation", read, stack)
+
+    @classmethod
+    def is_transient(cls, error: BaseException) -> bool:
+        """Return whether another process writes to the file."""
+        is_own = type(error).__module__.partition(".")[0] in ("_duckdb", "duckdb")
+        return is_own and type(error).__name__ == "IOException" and "lock" in str(error)
 
     @property
     def keys_are_bytes(self) -> bool:  # type: ignore[override]  # of a class it is a constant
-        return not hasattr(self.backend, OURS)
+        return not hasattr(self.backend, _OURS)
 
-    def begin(self, table: Any, held: ExitStack, *, passes: int = 1) -> None:
+    def begin(self, table: Any, stack: ExitStack, *, passes: int = 1) -> None:
         """Ask within one transaction, unless there is one, or nobody else can write."""
-        super().begin(table, held, passes=passes)
+        super().begin(table, stack, passes=passes)
         # what it takes from Python stays there
         ask("the counting", self.backend._run_pre_execute_hooks, table)
         if self.keys_are_bytes and not ask("the counting", self._is_within_transaction):
             ask("the counting", self.backend.con.begin)
-            held.callback(quietly, self.backend.con.rollback)
+            stack.callback(quietly, self.backend.con.rollback)
             self._began = True
 
+    def keep_labels(self, table: Any, stack: ExitStack) -> Any:
+        # DuckDB compares a table of Arrow with values of the data while it scans it, and pyarrow
+        # fails at those that Python does not have.
+        return self.keep(table, stack)
+
     def end_reading(self) -> None:
-        """Commit: a table that a transaction has not committed has no statistics, without which
-        DuckDB counts half as fast.
+        """Commit the tables made so far.
+
+        A table that a transaction has not committed has no statistics, without which DuckDB counts
+        half as fast.
         """
         if self._began:
             ask("the counting", self.backend.con.commit)
 
     def _is_within_transaction(self) -> bool:
-        """Whether two statements belong to one transaction. To begin another would fail, and end
-        the caller's.
+        """Return whether two statements belong to one transaction.
+
+        To begin another would fail, and end the caller's.
         """
         numbers = {self.backend.con.execute("SELECT txid_current()").fetchone() for _ in range(2)}
         return len(numbers) == 1
 
     def has_text_key(self, kind: Any) -> bool:
-        """As everywhere; and whole numbers of 128 bits, which Ibis takes for decimals that cannot
-        hold all of them.
+        """Return whether a type is compared as text, as everywhere, or has 128 bits.
+
+        Ibis takes such whole numbers for decimals that cannot hold all of them.
         """
         return super().has_text_key(kind) or bool(
             kind.is_decimal() and (kind.precision, kind.scale) == (38, 0)
         )
 
+    def text(self, column: Any) -> Any:
+        return as_text(_keep_times_of_day(column))
+
     def text_key(self, column: Any) -> Any:
-        text = column if column.type().is_string() and not self.keys_are_bytes else as_text(column)
+        is_plain = column.type().is_string() and not self.keys_are_bytes
+        text = column if is_plain else self.text(column)
         return call("encode", "binary", text) if self.keys_are_bytes else text
+
+    def hash_values(self, keys: Sequence[Any], salt: str) -> Any:
+        import ibis
+
+        hashed = ibis.literal(salt)
+        for key in keys:  # an enumeration as its text: its numbers depend on other rows
+            value = as_text(key) if key.type().is_string() else key
+            hashed = call("hash", "uint64", hashed, value)
+        return hashed
+
+    def strip(self, text: Any) -> Any:
+        return text.strip()
 
     def label(self, value: Any, kind: Any) -> Any:
         from ibis.expr import datatypes
 
-        if is_moment(kind) and isinstance(value, str) and value in _INFINITE:
-            return _INFINITE[value]
-        nanoseconds = kind.is_unknown() and "TIME_NS" in str(
-            kind
-        )  # a time, which Ibis does not know
-        return super().label(value, datatypes.time if nanoseconds else kind)
+        if is_moment(kind) and isinstance(value, str) and value in _infinite():
+            return _infinite()[value]
+        return super().label(value, datatypes.time if _has_nanoseconds(kind) else kind)
 
     def rows(self, table: Any) -> list[tuple[Any, ...]]:
-        """As everywhere, but not through Ibis, which would import pandas and Arrow's functions to
-        change types: half a second, for values that Python reads as they are. Sums of whole numbers
+        """Fetch rows without Ibis, which would import pandas and Arrow's functions to change types.
+
+        That takes half a second, for values that Python reads as they are. Sums of whole numbers
         come as decimals.
         """
         self.backend._run_pre_execute_hooks(table)
@@ -125,6 +278,177 @@ class DuckDB(ArrowEngine):
 
     def forget(self, name: str) -> None:
         self.backend.drop_view(name, force=True)
+
+
+def _check_layouts(con: Any, places: Sequence[str]) -> None:
+    """Refuse Parquet files whose columns are not those of the first file.
+
+    They are files of a pattern or a folder. DuckDB would convert them, and fail, or not, by what
+    they hold.
+    """
+
+    def columns(path: Path) -> list[tuple[str, str]]:
+        return _describe(con, _read_parquet([_literal(path)]))
+
+    first, *others = ask("opening the file", _list_files, con, places)
+    expected = ask("opening the file", columns, first)
+    for path in others:
+        layout = ask("opening the file", columns, path)
+        if [name for name, _ in layout] != [name for name, _ in expected]:
+            raise differs(path, first, "does not have the same columns, in the same order, as")
+        for (name, kind), (_, other) in zip(layout, expected, strict=True):
+            if kind != other:
+                raise differs(path, first, f"has another type ({kind}) of the column {name!r} than")
+
+
+def _list_files(con: Any, places: Sequence[str]) -> list[Path]:
+    rows = con.execute("SELECT file FROM glob(?)", [places]).fetchall()
+    return sorted(Path(name) for (name,) in rows)
+
+
+def _find_milliseconds(con: Any, places: Sequence[str], chosen: Sequence[str]) -> list[str]:
+    """Find the columns of moments that a Parquet file keeps in milliseconds, by their types."""
+    question = (
+        "SELECT DISTINCT name FROM parquet_schema(?) WHERE converted_type = 'TIMESTAMP_MILLIS' "
+        "OR (logical_type LIKE 'Timestamp%' AND logical_type LIKE '%MILLIS=MilliSeconds%')"
+    )
+    names = {name for (name,) in con.execute(question, [places]).fetchall()}
+    return [name for name in chosen if name in names]
+
+
+def _keep_moments(
+    connection: Any, places: Sequence[str], chosen: Sequence[str], coarse: Sequence[str]
+) -> Any:
+    """Copy columns of Parquet files, those in milliseconds as Arrow reads them.
+
+    DuckDB would turn milliseconds into microseconds while it reads, and stop at a moment that has
+    no place there: one row would stop a release. Such a moment is missing instead.
+    """
+    con, others = connection.con, [name for name in chosen if name not in coarse]
+    listed = ", ".join(map(quote_name, chosen))
+    con.execute(
+        f"CREATE TEMP TABLE privmax_rows AS SELECT {listed} FROM {_read_parquet(places)} LIMIT 0"
+    )
+    for path in _list_files(con, places):
+        con.register("privmax_moments", _read_moments(path, coarse))
+        source = "privmax_moments"
+        if others:
+            rest = ", ".join(map(quote_name, others))
+            rows = _read_parquet([_literal(path)])
+            source = f"(SELECT {rest} FROM {rows}) POSITIONAL JOIN privmax_moments"
+        con.execute(f"INSERT INTO privmax_rows SELECT {listed} FROM {source}")
+        con.unregister("privmax_moments")
+    return connection.table("privmax_rows")
+
+
+_FARTHEST = 9_223_372_022_400_000
+"""Milliseconds from 1970 to the first moment that DuckDB can write, in the year 290,309 BC."""
+
+
+def _read_moments(path: Path, names: Sequence[str]) -> Any:
+    """Read columns of moments of a Parquet file, in microseconds; others are missing."""
+    import pyarrow
+    from pyarrow import compute, parquet
+
+    with parquet.ParquetFile(path) as file:
+        table = file.read(columns=list(names))
+    columns = []
+    for name in names:
+        column = table.column(name)
+        if column.type.unit == "ms":
+            numbers = column.cast(pyarrow.int64())
+            is_near = compute.and_(
+                compute.less_equal(numbers, _FARTHEST), compute.greater_equal(numbers, -_FARTHEST)
+            )
+            near = compute.if_else(is_near, numbers, pyarrow.scalar(None, pyarrow.int64()))
+            kind = pyarrow.timestamp("us", column.type.tz)
+            column = compute.multiply(near, 1000).cast(kind)
+        columns.append(column)
+    return pyarrow.table(columns, names=list(names))
+
+
+def _read_parquet(places: Sequence[str]) -> str:
+    # values that stand in the names of folders are text, whatever other folders are called
+    return _call("read_parquet", places, hive_types_autocast=False)
+
+
+def _view(connection: Any, columns: Sequence[str], rows: str) -> Any:
+    """Return some columns of what DuckDB reads, as an Ibis table.
+
+    Ibis does not see the others: it takes long for each, and there may be 100,000.
+    """
+    listed = ", ".join(map(quote_name, columns))
+    connection.con.execute(f"CREATE TEMP VIEW privmax_rows AS SELECT {listed} FROM {rows}")
+    return connection.table("privmax_rows")
+
+
+def _describe(con: Any, rows: str) -> list[tuple[str, str]]:
+    """Return the names and types of all columns."""
+    return [
+        (name, kind) for name, kind, *_ in con.execute(f"DESCRIBE SELECT * FROM {rows}").fetchall()
+    ]
+
+
+def _call(function: str, places: Sequence[str], **options: Any) -> str:
+    """Return a call of a function of DuckDB that reads files, as SQL."""
+    arguments = "".join(f", {name} = {_sql(value)}" for name, value in options.items())
+    return f"{function}({_sql(places)}{arguments})"
+
+
+def _sql(value: Any) -> str:
+    """Return a value of an option as DuckDB writes it.
+
+    Examples:
+        >>> _sql({"a": ["it's", True]})
+        "{'a': ['it''s', true]}"
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_sql(name)}: {_sql(one)}" for name, one in value.items()) + "}"
+    return "[" + ", ".join(map(_sql, value)) + "]"
+
+
+def _literal(path: Path) -> str:
+    """Return the path as DuckDB takes it, which sees a pattern in some characters."""
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in str(path))
+
+
+def _append(con: Any, batch: Sequence[Sequence[str | None]]) -> None:
+    """Add rows to those that are kept."""
+    import pyarrow
+
+    columns = [pyarrow.array(column, pyarrow.string()) for column in zip(*batch, strict=True)]
+    names = [f"column_{place}" for place in range(len(columns))]
+    con.register("privmax_batch", pyarrow.table(columns, names=names))
+    con.execute("INSERT INTO privmax_rows SELECT * FROM privmax_batch")
+    con.unregister("privmax_batch")
+
+
+def _has_nanoseconds(kind: Any) -> bool:
+    """Return whether a type is a time of day in nanoseconds, which Ibis does not know."""
+    return kind.is_unknown() and "TIME_NS" in str(kind)
+
+
+def _keep_times_of_day(column: Any) -> Any:
+    """Replace what is not between 00:00 and 24:00 in a column of times by null.
+
+    Arrow and Parquet hold any number as a time. DuckDB writes one outside of the day as text by
+    looking its digits up beyond the end of a table: it ends the process, or gives bytes of its own
+    memory.
+    """
+    import ibis
+
+    kind = column.type()
+    if kind.is_time():
+        number, day = call("epoch_us", "int64", column), 24 * 60 * 60 * 10**6
+    elif _has_nanoseconds(kind):
+        number, day = call("epoch_ns", "int64", column), 24 * 60 * 60 * 10**9
+    else:
+        return column
+    return ibis.cases((number.between(0, day), column))
 
 
 ENGINE = DuckDB

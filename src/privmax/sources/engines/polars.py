@@ -1,19 +1,65 @@
-"""polars: text has no collation, and is its own key. Times and spans stay whole numbers: as text
-they lose digits.
+"""polars: text has no collation, and is its own key.
+
+Times and spans stay whole numbers: as text they lose digits.
 """
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from typing import Any
 
-from privmax.sources.engines.base import PLACE, ArrowEngine, as_text, rows_of
+from privmax.errors import DataError
+from privmax.sources.engines.base import (
+    PLACE,
+    ArrowEngine,
+    as_text,
+    ask,
+    import_ibis,
+    quietly,
+    rows_of,
+)
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
+def refuse_objects(types: Iterable[Any]) -> None:
+    """Refuse columns of Python objects of polars.
+
+    Others see where those are in memory, and not what they are.
+    """
+    if sys.modules["polars"].Object in types:
+        raise DataError(
+            "A column holds Python objects. Use text, numbers, dates, or several columns."
+        )
+
+
 class Polars(ArrowEngine):
+    name, title = "polars", "polars"
+    package, module, extra = "polars", "polars", "polars"
+    has_windows = False
+
+    @classmethod
+    def owns(cls, data: object) -> bool:
+        """Return whether it is a LazyFrame, which polars itself counts."""
+        polars = sys.modules.get("polars")
+        return polars is not None and isinstance(data, polars.LazyFrame)
+
+    @classmethod
+    def open_object(cls, data: Any, wanted: Sequence[str], stack: ExitStack) -> Any:
+        import polars
+
+        types = ask("opening the frame", data.collect_schema)
+        refuse_objects([kind for name, kind in types.items() if name in wanted])
+        connection = import_ibis().polars.connect()
+        stack.callback(quietly, connection.disconnect)
+        text = data.cast(
+            {polars.Categorical: polars.String, polars.Enum: polars.String}
+        )  # polars keeps them apart
+        return ask("opening the frame", connection.create_table, "privmax_rows", text)
+
     @property
     def connection(self) -> Any:
         return self.backend

@@ -8,11 +8,50 @@ from contextlib import ExitStack, suppress
 from threading import Thread, current_thread, main_thread
 from typing import Any
 
-from privmax.sources.engines.base import Engine, as_text, ask, call, new_name, quietly
+from privmax.sources.engines.base import (
+    Engine,
+    as_text,
+    ask,
+    call,
+    import_ibis,
+    new_name,
+    quietly,
+)
+
+_SETTINGS = ("spark.sql.session.timeZone", "spark.sql.mapKeyDedupPolicy")
+"""What Ibis sets in a session it is given."""
 
 
 class Spark(Engine):
+    name, title = "pyspark", "Spark"
+    package, module, extra = "pyspark", "pyspark", "pyspark"
     keys_are_bytes = True
+    has_grouping_sets = True
+
+    @classmethod
+    def owns(cls, data: object) -> bool:
+        """Return whether it is a DataFrame, of a session in this process or of Spark Connect."""
+        kind = type(data)
+        return kind.__module__.startswith("pyspark.sql") and kind.__name__ == "DataFrame"
+
+    @classmethod
+    def open_object(cls, data: Any, wanted: Sequence[str], stack: ExitStack) -> Any:
+        """Return a DataFrame as a view of its own session, which is left as it was."""
+        session = data.sparkSession
+        for name in _SETTINGS:
+            with suppress(
+                Exception
+            ):  # some services let nobody read their settings, and then nobody changes them
+                stack.callback(quietly, session.conf.set, name, session.conf.get(name))
+        connection = ask("opening the session", import_ibis().pyspark.connect, session)
+        view = new_name("rows")
+        stack.callback(quietly, session.catalog.dropTempView, view)
+        ask("opening the frame", data.createTempView, view)
+        return ask("opening the frame", connection.table, view)
+
+    @classmethod
+    def is_transient(cls, error: BaseException) -> bool:
+        return type(error).__name__ == "Py4JNetworkError"
 
     @property
     def connection(self) -> Any:
@@ -41,24 +80,24 @@ class Spark(Engine):
         )
         return [tuple(row) for row in rows.offset(index).limit(1).select(*columns).collect()]
 
-    def keep(self, counts: Any, held: ExitStack) -> Any:
+    def keep(self, counts: Any, stack: ExitStack) -> Any:
         # Ibis keeps one table for equal expressions, and whoever is first done takes it from the
         # others: the name, as one column more, makes this expression like no other.
         name = new_name("counts")
         cached = ask("the counting", counts.mutate(**{name: 0}).cache)
-        held.callback(quietly, cached.release)
+        stack.callback(quietly, cached.release)
         with suppress(
             Exception
         ):  # Spark Connect has no context; there Ctrl-C is the client's own affair
-            held.callback(quietly, _stoppable(self.backend._session.sparkContext, name))
+            stack.callback(quietly, _stoppable(self.backend._session.sparkContext, name))
         return cached
 
-    def table_of(self, columns: Mapping[str, Sequence[Any]], schema: Any, held: ExitStack) -> Any:
-        table = super().table_of(columns, schema, held)
+    def table_of(self, columns: Mapping[str, Sequence[Any]], schema: Any, stack: ExitStack) -> Any:
+        table = super().table_of(columns, schema, stack)
         # Ibis tells Spark of the labels where it makes a view of them, and not where it keeps the
         # counts.
         view = new_name("labels")
-        held.callback(quietly, self.forget, view)
+        stack.callback(quietly, self.forget, view)
         ask("the counting", self.backend.create_view, view, table)
         return table
 
@@ -67,8 +106,9 @@ class Spark(Engine):
 
 
 def _stoppable(context: Any, tag: str) -> Callable[[], object]:
-    """Mark what this thread asks of Spark. What is returned stops all of it that still runs, and
-    ends the marking.
+    """Mark what this thread asks of Spark; return what stops it.
+
+    That stops all of it that still runs, and ends the marking.
 
     After Ctrl-C Spark would first finish, and answer nobody meanwhile who asks from the same
     thread. Its own way with Ctrl-C fails and says something else, so here it is noted, and raised

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from decimal import Decimal
+from hashlib import md5
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 from uuid import UUID
 
 from privmax.errors import UnsupportedError
-from privmax.labels import label_by_value
-from privmax.sources.engines.base import BATCH, Engine, ask, call, new_name, quietly
+from privmax.sources.engines.base import (
+    BATCH,
+    Engine,
+    ask,
+    call,
+    collect_numbers,
+    labels,
+    new_name,
+    quietly,
+)
 
 _UNDECLARED = "integer"
 """The type of columns without one: whole numbers may be weights, and labels are read by what they
@@ -19,33 +31,69 @@ are.
 """
 
 
-def find_table(backend: Any, name: str, database: Any = None) -> Any:
-    """A table of a database; None: there is none of that name."""
-    found = SQLite(backend)._declaration(name, database)
-    return None if found is None else found.to_expr()
+_TRANSIENT = {5, 6}
+"""Codes of errors: busy, locked."""
 
 
 class SQLite(Engine):
+    name, title = "sqlite", "SQLite"
+    schemes: Mapping[str, str] = {"sqlite": "SQLite"}
+    extra = "sqlite"
+    endings = (".sqlite", ".sqlite3", ".db", ".db3")
+    mark = 0, b"SQLite format 3\x00"
     keys_are_bytes = True
+    types_bind = False
+    has_nan = False
+    moments_are_text = True
 
-    def begin(self, table: Any, held: ExitStack, *, passes: int = 1) -> None:
-        """Ask within one transaction, or within a part of the caller's, and undo all that was
-        written in it.
+    @classmethod
+    def has_written(cls, start: bytes) -> bool:
+        """As everywhere; an empty file is a database without tables."""
+        return not start or super().has_written(start)
+
+    @classmethod
+    def open_file(cls, file: Path, stack: ExitStack) -> Any:
+        import sqlite3
+
+        import ibis
+
+        uri = f"file:{quote(str(file.absolute()))}?mode=ro"
+        with ExitStack() as unless_taken:
+            opened = unless_taken.enter_context(closing(sqlite3.connect(uri, uri=True)))
+            backend = ibis.sqlite.from_connection(opened)
+            unless_taken.pop_all()
+        return backend
+
+    def find_table(self, name: str, database: Any = None) -> Any:
+        table = self._declaration(name, database)
+        return None if table is None else table.to_expr()
+
+    @classmethod
+    def is_transient(cls, error: BaseException) -> bool:
+        code = getattr(error, "sqlite_errorcode", None)
+        return isinstance(code, int) and code & 0xFF in _TRANSIENT
+
+    def begin(self, table: Any, stack: ExitStack, *, passes: int = 1) -> None:
+        """Ask within one transaction, or within a part of the caller's.
+
+        All that was written in it is undone.
         """
-        super().begin(table, held, passes=passes)
+        super().begin(table, stack, passes=passes)
         connection = self.backend.con
         name = new_name("part")
         if connection.in_transaction:
             ask("the counting", connection.execute, f'SAVEPOINT "{name}"')
-            held.callback(quietly, connection.execute, f'RELEASE "{name}"')
-            held.callback(quietly, connection.execute, f'ROLLBACK TO "{name}"')
+            stack.callback(quietly, connection.execute, f'RELEASE "{name}"')
+            stack.callback(quietly, connection.execute, f'ROLLBACK TO "{name}"')
         else:
             ask("the counting", connection.execute, "BEGIN")
-            held.callback(quietly, connection.execute, "ROLLBACK")
+            stack.callback(quietly, connection.execute, "ROLLBACK")
 
     def declare(self, table: Any) -> Any:
-        """Ibis gives a column that was declared without a type, as those of views often are, that
-        of its value in the first row. Here all of them have one, which binds nothing.
+        """Give every column of a table a type, which binds nothing.
+
+        Ibis gives a column that was declared without one, as those of views often are, that of its
+        value in the first row.
         """
         from ibis.expr import operations
 
@@ -55,18 +103,18 @@ class SQLite(Engine):
                 f"The SQLite database keeps its text in {encoding}, and only UTF-8 can be counted. "
                 "Copy it: sqlite3 OLD .dump | sqlite3 NEW"
             )
-        given = table.op()
+        operation = table.op()
         fixed = {
             one: self._declaration(one.name, one.namespace.database, one)
-            for one in given.find(operations.DatabaseTable)
+            for one in operation.find(operations.DatabaseTable)
         }
         changed = {one: new for one, new in fixed.items() if new is not None and new != one}
         if not changed:
             return table
-        if given in changed:
-            return changed[given].to_expr()
+        if operation in changed:
+            return changed[operation].to_expr()
         try:
-            return given.replace(changed).to_expr()
+            return operation.replace(changed).to_expr()
         except Exception:
             refused = UnsupportedError(
                 "The expression computes with columns of SQLite that were declared without a type, "
@@ -74,8 +122,8 @@ class SQLite(Engine):
             )
         raise refused
 
-    def _declaration(self, name: str, database: str | None, given: Any = None) -> Any:
-        """A table by its name, as an operation of Ibis; `given`: with types and place of that.
+    def _declaration(self, name: str, database: str | None, like: Any = None) -> Any:
+        """A table by its name, as an operation of Ibis; `like`: with types and place of that.
         None: there is no such table.
         """
         from ibis import schema
@@ -83,20 +131,20 @@ class SQLite(Engine):
 
         question = 'SELECT name, type, "notnull" FROM pragma_table_info(?, ?)'
         # the schema of a table of our own, or of the caller's session, is called temp
-        found = self.backend.con.execute(question, [name, database or "main"]).fetchall()
-        if not found:
+        columns = self.backend.con.execute(question, [name, database or "main"]).fetchall()
+        if not columns:
             return None
         kinds = {}
-        for column, kind, needed in found:
-            if kind and given is not None:
-                kinds[column] = given.schema[column]
+        for column, kind, needed in columns:
+            if kind and like is not None:
+                kinds[column] = like.schema[column]
             else:
                 kinds[column] = self.backend._parse_type(kind or _UNDECLARED, not needed)
         return operations.DatabaseTable(
             name,
             schema=schema(kinds),
             source=self.backend,
-            namespace=given.namespace if given else operations.Namespace(database=database),
+            namespace=like.namespace if like else operations.Namespace(database=database),
         )
 
     def key(self, column: Any) -> Any:
@@ -105,9 +153,19 @@ class SQLite(Engine):
             "iif", "binary", call("typeof", "string", column) == "text", _as_bytes(column), column
         )
 
+    def hash_values(self, keys: Sequence[Any], salt: str) -> Any:
+        """By a function of our own: SQLite has none."""
+        self.backend.con.create_function("md5", 1, _md5, deterministic=True)
+        return super().hash_values(keys, salt)
+
+    def hash_text(self, key: Any) -> Any:
+        return call("hex", "string", key)  # of numbers it takes the text
+
     def key_of(self, label: Any, kind: Any) -> Any:
         if isinstance(label, datetime.date | datetime.time | UUID | Decimal):
             label = str(label)
+        if not isinstance(label, str | bytes | int | float):
+            raise TypeError  # no cell holds it, and SQLite would refuse it in words of its own
         return label.encode() if isinstance(label, str) else label
 
     def readable(self, key: Any, kind: Any) -> Any:
@@ -117,7 +175,7 @@ class SQLite(Engine):
         if kind.is_boolean() and value in (0, 1) and isinstance(value, int):
             return bool(value)
         if isinstance(value, float):
-            return label_by_value(value)
+            return labels().label_by_value(value)
         label = super().label(value, kind)
         if isinstance(label, str | bytes | int):
             return label
@@ -133,8 +191,9 @@ class SQLite(Engine):
         return call("iif", "int64", is_whole, column, ibis.null("int64"))
 
     def addend(self, column: Any) -> Any:
-        """As floats, since a sum of whole numbers fails beyond 64 bits. Up to 2^53 they are exact;
-        what one individual adds beyond that is clipped to far less.
+        """Return what is added up, as floats: a sum of whole numbers fails beyond 64 bits.
+
+        Up to 2^53 they are exact; what one individual adds beyond that is clipped to far less.
         """
         return self.whole(column).cast("float64")
 
@@ -142,22 +201,43 @@ class SQLite(Engine):
         return column
 
     def operands(self, column: Any, value: str | Decimal | bool) -> tuple[Any, Any] | None:
-        """By what the value is, since columns do not bind what they hold: text is compared with
-        text, also where that is a date, and numbers with numbers. All else is missing.
+        """Return what to compare by the type of the value, since columns do not bind theirs.
+
+        Text is compared with text, also where that is a date, and numbers with numbers. All else is
+        missing.
         """
         import ibis
 
-        held = call("typeof", "string", column)
+        storage = call("typeof", "string", column)
         if isinstance(value, str):
-            text = call("iif", "binary", held == "text", _as_bytes(column), ibis.null("binary"))
+            text = call("iif", "binary", storage == "text", _as_bytes(column), ibis.null("binary"))
             return text, _as_bytes(ibis.literal(value))
         kind = "int64" if value == int(value) else "float64"
-        is_number = held.isin(["integer", "real"])
+        is_number = storage.isin(["integer", "real"])
         number = call("iif", kind, is_number, column, ibis.null(kind))
         return number, ibis.literal(int(value) if kind == "int64" else float(value), kind)
 
+    def strip(self, text: Any) -> Any:
+        return text.strip()
+
+    def to_float(self, column: Any) -> Any:
+        import ibis
+
+        is_number = call("typeof", "string", column).isin(["integer", "real"])
+        return call("iif", "float64", is_number, column.cast("float64"), ibis.null("float64"))
+
+    def holds_text(self, column: Any) -> Any:
+        return call("typeof", "string", column) == "text"
+
+    def matches(self, text: Any, pattern: str) -> Any:
+        # Bytes that are no UTF-8, which it may hold, would make its regular expressions fail.
+        return call("hex", "string", text).re_search(re.sub(r"\[(.*?)\]", _in_hex, pattern))
+
     def rows(self, table: Any) -> list[tuple[Any, ...]]:
         return list(self.stream(table))
+
+    def numbers(self, table: Any) -> list[Any]:
+        return collect_numbers(self.stream(table), len(table.columns))
 
     def stream(self, table: Any) -> Iterator[tuple[Any, ...]]:
         # Ibis would turn values into what the column was declared as, and fail where one is
@@ -166,7 +246,7 @@ class SQLite(Engine):
             while batch := cursor.fetchmany(BATCH):
                 yield from batch
 
-    def table_of(self, columns: Mapping[str, Sequence[Any]], schema: Any, held: ExitStack) -> Any:
+    def table_of(self, columns: Mapping[str, Sequence[Any]], schema: Any, stack: ExitStack) -> Any:
         # Ibis would fill it through pandas, and a column of keys holds numbers as well as bytes.
         name = new_name("labels")
         kinds = ", ".join(
@@ -175,7 +255,7 @@ class SQLite(Engine):
         )
         holes = ", ".join("?" * len(columns))
         connection = self.backend.con
-        held.callback(quietly, self.drop, name)
+        stack.callback(quietly, self.drop, name)
         connection.execute(f'CREATE TEMPORARY TABLE "{name}" ({kinds})')
         connection.executemany(
             f'INSERT INTO "{name}" VALUES ({holes})', zip(*columns.values(), strict=True)
@@ -198,10 +278,21 @@ class SQLite(Engine):
         return operations.DatabaseTable(name, schema=schema, source=self.backend).to_expr()
 
 
+def _md5(text: str) -> str:
+    return md5(text.encode(), usedforsecurity=False).hexdigest()
+
+
 def _as_bytes(column: Any) -> Any:
     from ibis.expr import datatypes, operations
 
     return operations.Cast(column, datatypes.binary).to_expr()
+
+
+def _in_hex(characters: re.Match[str]) -> str:
+    """Return the characters of a pair of brackets, each in two hexadecimal digits."""
+    ends = re.findall("(.)-(.)|(.)", characters[1])
+    codes = [range(ord(low or one), ord(high or one) + 1) for low, high, one in ends]
+    return f"({'|'.join(f'{code:02X}' for some in codes for code in some)})"
 
 
 ENGINE = SQLite

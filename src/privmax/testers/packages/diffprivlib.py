@@ -29,7 +29,7 @@ PAIRS: list[Pair] = [(0, 1), (2, 3)]
 
 
 def subjects() -> list[Subject]:
-    """All that the installed version has."""
+    """Return all that the installed version has."""
     from diffprivlib import mechanisms
 
     return [*_selections(mechanisms), *_numbers(mechanisms), *_categories(mechanisms)]

@@ -43,7 +43,7 @@ QUERY_STARTS = [(1,) * QUERIES, (0,) * QUERIES]
 
 
 def subjects() -> list[Subject]:
-    """All of them."""
+    """Return all of them."""
     return [*_sparse_vectors(), *_noises(), *_mutants()]
 
 
@@ -57,7 +57,7 @@ def sparse_vector(
     reused: bool = False,
     shows: bool = False,
 ) -> tuple[object, ...]:
-    """Which queries are above a threshold, one after the other.
+    """Return which queries are above a threshold, one after the other.
 
     Args:
         queries: Their answers; each moves by at most 1 between neighbors.
@@ -100,7 +100,7 @@ def laplace(rng: random.Random, scale: float) -> float:
 
 
 def honest_sparse_vector(epsilon: float) -> Callable[[Vector, int], tuple[object, ...]]:
-    """The technique without a mistake (Algorithm 1), to be told apart from the others.
+    """Return the technique without a mistake (Algorithm 1), to be told apart from the others.
 
     Examples:
         >>> honest_sparse_vector(1.0)((999,) * 5, 1)
@@ -222,7 +222,7 @@ def _mutants() -> list[Subject]:
         StableMaximum(**paid),
         GapTest(**paid),
     ]
-    found = [
+    subjects = [
         subject_of(
             f"privmax {type(mechanism).__name__}: constants of add-remove under replace",
             mechanism,
@@ -238,13 +238,13 @@ def _mutants() -> list[Subject]:
         "privmax Choosing: no room for noise": _NoRoom(**paid, growth=1),
         "privmax GapTest: one step too many": _OneStepMore(**paid),
     }
-    found += [
+    subjects += [
         subject_of(name, mechanism, package=PACKAGE, source="tests/exact")
         for name, mechanism in others.items()
     ]
-    found.append(_wrong_rho())
+    subjects.append(_wrong_rho())
     observed = partial(_draw_observed, Exponential(epsilon=1))
-    found.append(
+    subjects.append(
         Subject(
             PACKAGE,
             "privmax Exponential: universe taken from the data",
@@ -255,7 +255,7 @@ def _mutants() -> list[Subject]:
             "tests/exact/test_audits.py",
         )
     )
-    return found
+    return subjects
 
 
 def _wrong_rho() -> Subject:

@@ -22,7 +22,7 @@ SCORES = [(0, 0), (1, 1, 1, 1)]
 
 
 def subjects() -> list[Subject]:
-    """All that the installed version has."""
+    """Return all that the installed version has."""
     import opendp.prelude as dp
 
     dp.enable_features("contrib")
@@ -55,7 +55,7 @@ def _numbers(dp: Any) -> Iterator[Subject]:
 
 
 def _thresholds(dp: Any) -> Iterator[Subject]:
-    """A key with a count of 1, which may be there or not."""
+    """Yield a key with a count of 1, which may be there or not."""
     counts = dp.map_domain(dp.atom_domain(T=str), dp.atom_domain(T="i64"))
     pairs: list[Pair] = [(_Counts(), _Counts(a=1)), (_Counts(a=3), _Counts(a=4))]
     known = {"make_laplace_threshold": False, "make_gaussian_threshold": True}

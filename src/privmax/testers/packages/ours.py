@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from inspect import Parameter
 from typing import Any
 
+from privmax.errors import ParameterError
 from privmax.mechanisms.contract import Mechanism
-from privmax.mechanisms.guards import Guards
 from privmax.mechanisms.registry import MECHANISMS
 from privmax.noise.coins import Coins
 from privmax.privacy import ADD_REMOVE
@@ -18,30 +19,13 @@ from privmax.testers.patterns import Vector, neighbors
 from privmax.testers.subjects import Subject
 from privmax.testing import SeededCoins
 
-PARAMETERS: dict[str, dict[str, Any]] = {
-    "exponential": {"epsilon": 1},
-    "permute-and-flip": {"epsilon": 1},
-    "max-of-laplaces": {"epsilon": 1},
-    "joint-exponential": {"epsilon": 1, "k": 1},
-    "large-margin": {"epsilon": 6, "delta": "0.3", "cap": 5},
-    "large-margin-truncated": {"epsilon": 6, "delta": "0.3", "cap": 5},
-    "sharp-margin": {"epsilon": 1, "delta": "0.05", "guards": Guards((1, 2), (1, 1), share="0.2")},
-    "nested-margin": {"epsilon": 1, "delta": "0.05", "ranks": (1, 3)},
-    "set-margin": {"epsilon": 1, "delta": "0.05"},
-    "limited-domain": {"epsilon": 1, "delta": "0.05", "rank": 2},
-    "stable-maximum": {"epsilon": 1, "delta": "0.05"},
-    "gap-test": {"epsilon": 1, "delta": "0.05"},
-    "choosing": {"epsilon": 1, "delta": "0.05", "growth": 1},
-}
-"""What each mechanism is made with: costs at which small data sets have an answer now and then."""
-
 CLOSED = [(1, 1, 1, 1), (3, 1, 0, 0)]
 OPEN = [(1, 0, 0, 0), (4, 4, 0, 0), (8, 2, 2, 2)]
 """Scores to start from; in an open universe nobody has seen those at 0."""
 
 
 def subjects() -> list[Subject]:
-    """Every mechanism of the registry, at its own cost."""
+    """Return every mechanism of the registry, at its own cost."""
     return [subject_of(name, _make(name)) for name in MECHANISMS]
 
 
@@ -54,7 +38,7 @@ def subject_of(
     source: str = "",
     closed: bool | None = None,
 ) -> Subject:
-    """A mechanism of ours, at the cost that it states.
+    """Return a mechanism of ours, at the cost that it states.
 
     Args:
         name: What to call it.
@@ -78,17 +62,17 @@ def subject_of(
 
 
 def run_on_seeds(draw: Callable[[Vector, Coins], Any]) -> Callable[[Vector, int], Any]:
-    """A draw from coins as one from seeds."""
+    """Return a draw from coins as one from seeds."""
     return lambda scores, seed: draw(scores, SeededCoins(seed))
 
 
 def walk_scripts(draw: Callable[[Vector, Coins], Any]) -> Callable[[Any], Bracket]:
-    """A draw from coins on the likeliest scripts of coins."""
+    """Return a draw from coins on the likeliest scripts of coins."""
     return lambda scores: walk_coins(partial(draw, scores))
 
 
 def draw_place(mechanism: Mechanism, closed: bool, scores: Vector, coins: Coins) -> object:
-    """Which place was drawn, with whatever is released beside it; None: nothing.
+    """Return which place was drawn, with whatever is released beside it; None: nothing.
 
     Examples:
         >>> from privmax import Exponential
@@ -115,4 +99,17 @@ def _distance(left: Vector, right: Vector) -> int:
 
 
 def _make(name: str) -> Mechanism:
-    return MECHANISMS[name].load()(**PARAMETERS[name])
+    """Make the example of a mechanism of the registry."""
+    entry = MECHANISMS[name]
+    known = entry.example_options()
+    missing = [
+        option
+        for option, parameter in entry.parameters.items()
+        if parameter.default is Parameter.empty and option not in known
+    ]
+    if missing:
+        raise ParameterError(
+            "of", "privmax", f"{name} requires {', '.join(missing)}, and its example has no value",
+            "Add one to its entry in privmax.mechanisms.registry.",
+        )  # fmt: skip
+    return entry.make_example()

@@ -15,7 +15,7 @@ PACKAGE = "tmlt.core"
 
 
 def subjects() -> list[Subject]:
-    """All that the installed version has."""
+    """Return all that the installed version has."""
     import numpy as np
 
     domains = import_module("tmlt.core.domains.numpy_domains")

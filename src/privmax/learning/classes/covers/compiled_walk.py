@@ -1,5 +1,6 @@
-"""What `numpy_walk.py` does, compiled. Needs numba, so only `search.py` imports it, and only where
-numba is installed.
+"""The walk of `numpy_walk.py`, compiled.
+
+It needs numba, so only `search.py` imports it, and only where numba is installed.
 
 Rows are kept as words of bits, one bit a column, and are thinned out from node to node. Their
 columns, needed to count, come from turning 64 × 64 bits over; eight such squares at a time, which
@@ -40,7 +41,7 @@ all pairs.
 
 
 def count_bits(rows: Words) -> Ints:
-    """As in `numpy_walk.py`."""
+    """Count bits as in `numpy_walk.py`."""
     total = np.zeros(64 * rows.shape[1], np.int64)
     _count_bits(_whole(rows), np.empty(GROUP, np.uint64), total)
     return total
@@ -63,7 +64,7 @@ def _whole(rows: Words) -> Rows:
 
 @part
 def _count_common(first: Words, second: Words) -> int:
-    """How many bits two sets have in common."""
+    """Return how many bits two sets have in common."""
     total = 0
     for at in range(len(first)):
         total += count_ones(first[at] & second[at])
@@ -146,7 +147,7 @@ def _turn_rows(rows: Rows, block: Words, counts: Ints, bits: Words) -> None:
 
 @part
 def _count_passing(rows: Rows, test: Test) -> int:
-    """How many rows pass a test."""
+    """Return how many rows pass a test."""
     words, width = rows.words, rows.width
     word, shift, want = test.column >> 6, np.uint64(test.column & 63), np.uint64(test.want)
     total = 0
@@ -157,8 +158,9 @@ def _count_passing(rows: Rows, test: Test) -> int:
 
 @step
 def _select(rows: Rows, test: Test, out: Words, to: int) -> None:
-    """The rows that pass a test, without their first words. One row more than there are must
-    fit.
+    """Select the rows that pass a test, without their first words.
+
+    One row more than there are must fit.
     """
     words, width, skip = rows.words, rows.width, test.skip
     left = width - skip
@@ -219,13 +221,13 @@ def _tell(goal: Goal, difference: int, times: int, floor: int) -> int:
 
 @part
 def _begin(columns: Columns, column: int) -> int:
-    """Where a column begins."""
+    """Return where a column begins."""
     return (column - columns.base) * columns.length
 
 
 @part
 def _count_shared(mine: Words, columns: Columns, column: int) -> int:
-    """How many rows a set has in common with a column."""
+    """Return how many rows a set has in common with a column."""
     begin = _begin(columns, column)
     number: int = _count_common(mine, columns.bits[begin : begin + columns.length])
     return number
@@ -233,9 +235,7 @@ def _count_shared(mine: Words, columns: Columns, column: int) -> int:
 
 @step
 def _look_ahead(node: Node, after: Ints, columns: Columns, floor: int) -> bool:
-    """Mark the children that have a child of their own above the floor by positives alone. Is there
-    one?
-    """
+    """Mark the children with a child above the floor by positives alone; return if any has one."""
     some = False
     chosen, kept, positives, go = node.chosen, node.kept, node.positives, node.go
     for a in range(len(chosen)):
@@ -263,8 +263,9 @@ def _look_ahead(node: Node, after: Ints, columns: Columns, floor: int) -> bool:
 
 @step
 def _count_few(node: Node, yes: Columns, no: Columns, literals: int, goal: Goal, floor: int) -> int:
-    """The pairs and, if `literals` is 3, triples below a node. A complement is counted by
-    subtraction.
+    """Count the pairs and, if `literals` is 3, triples below a node.
+
+    A complement is counted by subtraction.
     """
     count = len(node.chosen) if literals == 3 else 1
     pairs = Pairs(
@@ -276,10 +277,10 @@ def _count_few(node: Node, yes: Columns, no: Columns, literals: int, goal: Goal,
     removed = np.zeros(len(node.chosen) + 1, np.int64)
     _count_removed(node, floor, removed)
     goal.left[0] -= len(node.chosen) * len(node.chosen) // 2 * (yes.length + no.length)
-    floor = _tell_pairs(node, yes, no, pairs, removed, literals == 3, goal, floor)
+    floor = _record_pairs(node, yes, no, pairs, removed, literals == 3, goal, floor)
     if literals == 3:
         spare = np.empty(yes.length, np.uint64), np.empty(no.length, np.uint64)
-        floor = _tell_triples(node, yes, no, pairs, spare, goal, floor)
+        floor = _record_triples(node, yes, no, pairs, spare, goal, floor)
     return floor
 
 
@@ -296,7 +297,7 @@ def _count_removed(node: Node, floor: int, removed: Ints) -> None:
 
 
 @step
-def _tell_pairs(
+def _record_pairs(
     node: Node,
     yes: Columns,
     no: Columns,
@@ -306,7 +307,7 @@ def _tell_pairs(
     goal: Goal,
     floor: int,
 ) -> int:
-    """The pairs; where triples follow, what they need to know of the pairs."""
+    """Return the pairs; where triples follow, what they need to know of the pairs."""
     chosen, go, kept, left = node.chosen, node.go, node.kept, node.left
     for a in range(len(chosen)):
         i = chosen[a]
@@ -349,7 +350,7 @@ def _tell_pairs(
 
 
 @step
-def _tell_triples(
+def _record_triples(
     node: Node,
     yes: Columns,
     no: Columns,
@@ -358,7 +359,7 @@ def _tell_triples(
     goal: Goal,
     floor: int,
 ) -> int:
-    """The triples. `spare` has room for a column of positives and one of negatives."""
+    """Return the triples. `spare` has room for a column of positives and one of negatives."""
     chosen, kept, left, positives = node.chosen, node.kept, node.left, node.positives
     both_yes, both, alive = pairs.yes, pairs.both, pairs.alive
     pair_yes, pair_no = spare
@@ -422,8 +423,9 @@ def _tell_triples(
 
 @step
 def _bound(node: Node, after: Ints, more: int, floor: int) -> None:
-    """Unmark the children below which nothing is above the floor, whatever `more` tests of later
-    features remove.
+    """Unmark the children below which nothing is above the floor.
+
+    Whatever `more` tests of later features remove.
     """
     chosen, go, kept, left = node.chosen, node.go, node.kept, node.left
     # removed by one test each, of different later features; falling
@@ -499,17 +501,17 @@ def _walk(
         if len(space.rows) < end + width:
             space = _grow(space, end + width)
         more = literals - depth
-        found, floor = _visit_yes(stack, space, depth, (positives, negatives), more, goal, floor)
-        if found:
+        chosen, floor = _visit_yes(stack, space, depth, (positives, negatives), more, goal, floor)
+        if chosen:
             stack.ends[depth] = end
-            last = more == 2 or (more == 3 and found <= most)
-            floor = _visit_no(stack, space, depth, negatives, (found, more, last), goal, floor)
+            last = more == 2 or (more == 3 and chosen <= most)
+            floor = _visit_no(stack, space, depth, negatives, (chosen, more, last), goal, floor)
         depth = _next(stack, depth, after, floor)
 
 
 @step
 def _grow(space: Space, size: int) -> Space:
-    """The same, with room for so many words of rows."""
+    """Return the same, with room for so many words of rows."""
     rows = np.empty(max(size, 2 * len(space.rows)), np.uint64)
     rows[: len(space.rows)] = space.rows
     return Space(rows, space.yes, space.no, space.block, space.buffer)
@@ -563,13 +565,13 @@ def _next(stack: Stack, depth: int, after: Ints, floor: int) -> int:
 
 @part
 def _length(rows: int) -> int:
-    """How many words a column of so many rows fills."""
+    """Return how many words a column of so many rows fills."""
     return LANES * ((rows + GROUP - 1) // GROUP)
 
 
 @part
 def _test(stack: Stack, depth: int, words: int) -> Test:
-    """The test of a node, of the rows of its parent, which have lost their first words."""
+    """Return the test of a node, of the rows of its parent, which have lost their first words."""
     lost = stack.firsts[depth - 1] >> 6 if depth else 0
     skip = (stack.firsts[depth] >> 6) - lost
     return Test(stack.tests[depth] - 64 * lost, stack.wants[depth], skip)
@@ -607,14 +609,14 @@ def _visit_yes(
     kept[base:] = 0
     rows = Rows(space.rows, stack.yes_at[depth], yes, width)
     _turn_rows(rows, space.block, kept[base:], space.yes)
-    found = _choose(stack, depth, len(goal.after), floor)
-    if found == 0:
+    chosen = _choose(stack, depth, len(goal.after), floor)
+    if chosen == 0:
         return 0, floor
     left[base:] = 0
-    node = Node(yes, no, stack.chosen[depth, :found], kept, left, stack.go[depth])
+    node = Node(yes, no, stack.chosen[depth, :chosen], kept, left, stack.go[depth])
     columns = Columns(space.yes, _length(yes), base)
     if more > 1 and _look_ahead(node, goal.after, columns, floor):
-        return found, floor
+        return chosen, floor
     # Only children are left, and most often a part of the negatives is enough to see that none
     # counts.
     if not _refute(others, test, node, space, base, floor):
@@ -634,13 +636,14 @@ def _visit_no(
     goal: Goal,
     floor: int,
 ) -> int:
-    """Find the negatives of a node, and count its children; where few tests may follow, all below
-    them too.
+    """Find the negatives of a node, and count its children.
+
+    Where few tests may follow, all below them are counted too.
 
     `top` holds the negatives of the branch. `ahead`: how many children matter, how many tests may
     follow the node, and whether those are few enough.
     """
-    found, more, last = ahead
+    chosen, more, last = ahead
     words, yes, no = top.width, stack.yes[depth], stack.no[depth]
     first = stack.firsts[depth]
     base, width = 64 * (first >> 6), words - (first >> 6)
@@ -652,15 +655,15 @@ def _visit_no(
     _select(rows, test, space.rows, stack.no_at[depth])
     rows = Rows(space.rows, stack.no_at[depth], no, width)
     kept, left = stack.kept[depth], stack.left[depth]
-    node = Node(yes, no, stack.chosen[depth, :found], kept, left, stack.go[depth])
+    node = Node(yes, no, stack.chosen[depth, :chosen], kept, left, stack.go[depth])
     if not last:
         _count_bits(rows, space.block, left[base:])
         _bound(node, goal.after, more - 1, floor)
-        stack.lengths[depth] = found
-        raised: int = _tell_children(node, goal, more, False, floor)
+        stack.lengths[depth] = chosen
+        raised: int = _record_children(node, goal, more, False, floor)
         return raised
     _turn_rows(rows, space.block, left[base:], space.no)
-    floor = _tell_children(node, goal, more, True, floor)
+    floor = _record_children(node, goal, more, True, floor)
     mine = Columns(space.yes, _length(yes), base)
     others = Columns(space.no, _length(no), base)
     floor = _count_few(node, mine, others, more, goal, floor)
@@ -669,18 +672,18 @@ def _visit_no(
 
 @step
 def _choose(stack: Stack, depth: int, columns: int, floor: int) -> int:
-    """The columns of which a test keeps enough positives; how many they are."""
+    """Return the columns of which a test keeps enough positives; how many they are."""
     kept, yes = stack.kept, stack.yes[depth]
-    found = 0
+    number = 0
     for child in range(stack.firsts[depth], columns):
         if kept[depth, child] > floor or yes - kept[depth, child] > floor:
-            stack.chosen[depth, found] = child
-            found += 1
-    return found
+            stack.chosen[depth, number] = child
+            number += 1
+    return number
 
 
 @step
-def _tell_children(node: Node, goal: Goal, more: int, last: bool, floor: int) -> int:
+def _record_children(node: Node, goal: Goal, more: int, last: bool, floor: int) -> int:
     """Count the children of a node, each with all below it where nobody is covered."""
     for child in node.chosen:
         for negated in range(2):

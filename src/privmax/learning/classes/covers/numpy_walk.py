@@ -1,5 +1,6 @@
-"""The walk through the conjunctions below one test, in NumPy. `compiled_walk.py` holds the same
-compiled.
+"""The walk through the conjunctions below one test, in NumPy.
+
+`compiled_walk.py` has the same, compiled.
 
 Proof:      docs/proofs/conjunctions.md
 """
@@ -20,7 +21,7 @@ _STEP = 8
 
 
 def count_bits(rows: Words) -> Ints:
-    """How many rows have each bit.
+    """Return how many rows have each bit.
 
     Examples:
         >>> count_bits(np.array([[1], [3]], np.uint64))[:3].tolist()
@@ -118,12 +119,12 @@ class _Walker:
 
 
 def _sign(counted: Ints, total: int) -> Ints:
-    """[column, below] from the rows that have each bit."""
+    """Return [column, below] from the rows that have each bit."""
     return np.stack([counted, total - counted], axis=1)
 
 
 def _pair(both: Ints, total: int) -> Ints:
-    """[column, column, below, below] from the rows that have each pair of bits."""
+    """Return [column, column, below, below] from the rows that have each pair of bits."""
     alone = np.diagonal(both)
     first, second = alone[:, None] - both, alone[None, :] - both
     none = total - alone[:, None] - second
@@ -131,7 +132,7 @@ def _pair(both: Ints, total: int) -> Ints:
 
 
 def _count_both(rows: Words, first: int, columns: int) -> Ints:
-    """How many rows have each pair of bits, from the first on."""
+    """Return how many rows have each pair of bits, from the first on."""
     total = np.zeros((columns - first, columns - first), np.int64)
     for start in range(0, len(rows), _CHUNK):
         bits = _unpack(rows[start : start + _CHUNK])[:, first:columns].astype(np.float32)
@@ -144,7 +145,7 @@ def _unpack(rows: Words) -> NDArray[np.uint8]:
 
 
 def keep_passing(rows: Words, test: int) -> Words:
-    """The rows that pass a test.
+    """Return the rows that pass a test.
 
     Examples:
         >>> rows = np.array([[1], [3]], np.uint64)

@@ -23,8 +23,7 @@ integers.
 
 @dataclass(frozen=True)
 class Order:
-    """All sets of at most `literals` tests, at most one of each feature, numbered as a walk meets
-    them.
+    """All sets of at most `literals` tests, at most one per feature, as a walk numbers them.
 
     A column is a feature with one of its thresholds, in the order of both; its tests are "at or
     above" and "below", numbered 2 · column and 2 · column + 1. A set comes directly before those
@@ -71,7 +70,7 @@ class Order:
         return int(self.sizes[0, self.literals])
 
     def tests(self, number: int) -> list[int]:
-        """The set with this number: its tests, ascending."""
+        """Return the set with this number: its tests, ascending."""
         if not 0 <= number < self.size:
             raise IndexError("there are fewer hypotheses")
         chosen: list[int] = []
@@ -80,7 +79,7 @@ class Order:
             number -= 1
             # The children's subtrees are of one size within a feature, so whole features are passed
             # at a time.
-            while True:
+            while True:  # ends: the number is below what all features have
                 end = int(self.after[column])
                 size = int(self.sizes[end, left - 1])
                 if number < 2 * (end - column) * size:

@@ -1,5 +1,6 @@
-"""How many examples the conjunctions of a class get right, found by a search that leaves out what
-cannot matter.
+"""How many examples the conjunctions of a class get right.
+
+They are found by a search that leaves out what cannot matter.
 
 A conjunction that covers P positive and N negative examples gets P − N more right than the one that
 covers nobody. Tests added to it cover no more positives. So where P is at most the difference asked
@@ -67,8 +68,9 @@ _WIDTH = 16
 
 @dataclass(frozen=True)
 class _Node:
-    """A conjunction: its number, whom it covers, the first column that may follow and how many
-    tests may.
+    """A conjunction: its number, the rows it covers, and what may follow.
+
+    The latter is the first column that may follow and how many tests may.
     """
 
     number: int
@@ -151,7 +153,7 @@ class Covers:
         span = max(
             1, min(_SPAN, best // 4)
         )  # a small part of the best, as the search grows fast with depth
-        found: list[tuple[int, Ints]] = []
+        tallies: list[tuple[int, Ints]] = []
         keep = 2 * len(self._order.after) * span <= _KEPT
 
         def count(test: int, stop: Flags) -> tuple[int, Ints]:
@@ -167,17 +169,18 @@ class Covers:
         for floor, tally in _in_turn(self._tests(self._root), count, _threads(self._order.size)):
             best = max(best, floor + len(tally))
             if keep:
-                found.append((floor, tally))
+                tallies.append((floor, tally))
         if keep:
             self._known = (
                 best - span,
-                [_align(best - span, floor, tally, span) for floor, tally in found],
+                [_align(best - span, floor, tally, span) for floor, tally in tallies],
             )
         return best
 
     def _glance(self) -> int:
-        """The difference of some good conjunction, so that the search for the best can leave out
-        much.
+        """Return the difference of some good conjunction.
+
+        With it the search for the best can leave out much.
         """
         best = self._root.difference
         beam: list[tuple[frozenset[int], Words, Words]] = [
@@ -185,18 +188,18 @@ class Covers:
         ]
         columns = len(self._order.after)
         for _ in range(self._order.literals):
-            found: dict[frozenset[int], tuple[int, int, int]] = {}
+            promise: dict[frozenset[int], tuple[int, int, int]] = {}
             for place, (tests, positives, negatives) in enumerate(beam):
                 upper = (self._walks.count_bits(positives) - self._walks.count_bits(negatives))[
                     :columns
                 ]
                 differences = np.stack([upper, len(positives) - len(negatives) - upper], axis=1)
-                taken = np.isin(self._order.after, [self._order.after[test >> 1] for test in tests])
-                free = np.flatnonzero(np.repeat(~taken, 2))
+                used = np.isin(self._order.after, [self._order.after[test >> 1] for test in tests])
+                free = np.flatnonzero(np.repeat(~used, 2))
                 promising = free[np.argsort(-differences.ravel()[free], kind="stable")[:_WIDTH]]
                 for test in promising.tolist():
-                    found[tests | {test}] = int(differences.flat[test]), place, test
-            chosen = sorted(found.items(), key=lambda entry: -entry[1][0])[:_WIDTH]
+                    promise[tests | {test}] = int(differences.flat[test]), place, test
+            chosen = sorted(promise.items(), key=lambda entry: -entry[1][0])[:_WIDTH]
             best = max([best, *(difference for _, (difference, _, _) in chosen)])
             beam = [
                 (
@@ -209,13 +212,11 @@ class Covers:
         return best
 
     def _find(self, difference: int, index: int, *, exactly: bool) -> int | None:
-        """The number of the `index`-th conjunction with this difference, or with this one or
-        less.
-        """
+        """Find the number of the `index`-th conjunction with this difference, or up to it."""
         floor = difference - 1 if exactly else difference
         node = self._root
         self._left = _UNBOUNDED
-        while True:
+        while True:  # ends: a child may have one literal less
             size = int(self._order.sizes[node.first, node.literals])
             if (
                 len(node.positives) <= floor or self._best <= floor
@@ -226,13 +227,13 @@ class Covers:
                     return node.number
                 index -= 1
             number = node.number + 1
-            found = None
+            child = None
             for test, count in zip(
                 self._tests(node), self._count(node, difference, exactly=exactly), strict=False
             ):
                 end = int(self._order.after[test >> 1])
                 if index < count:
-                    found = _Node(
+                    child = _Node(
                         number,
                         keep_passing(node.positives, test),
                         keep_passing(node.negatives, test),
@@ -242,24 +243,25 @@ class Covers:
                     break
                 index -= count
                 number += int(self._order.sizes[end, node.literals - 1])
-            if found is None:
+            if child is None:
                 return None
-            node = found
+            node = child
 
     def _count(self, node: _Node, difference: int, *, exactly: bool) -> Iterator[int]:
-        """How many count in each subtree of a node."""
+        """Yield how many count in each subtree of a node."""
         floor = difference - 1 if exactly else difference
         for test, tally in zip(self._tests(node), self._branches(node, floor), strict=True):
             size = int(self._order.sizes[self._order.after[test >> 1], node.literals - 1])
             yield int(tally[:1].sum()) if exactly else size - int(tally.sum())
 
     def _tests(self, node: _Node) -> range:
-        """The tests that may be added to a node."""
+        """Return the tests that may be added to a node."""
         return range(2 * node.first, 2 * len(self._order.after)) if node.literals else range(0)
 
     def _branches(self, node: _Node, floor: int) -> Iterator[Ints]:
-        """For each test that may be added, in turn: how many conjunctions from there on have each
-        difference > floor.
+        """Yield the number of conjunctions by difference > floor, for each test that may be added.
+
+        They are those from that test on, test by test.
 
         Differences are counted from floor + 1 up to the best.
         """
@@ -308,8 +310,9 @@ def _align(floor: int, base: int, tally: Ints, levels: int) -> Ints:
 
 
 def _choose_walk(compiled: bool | None, size: int) -> ModuleType:
-    """Where `walk` and `counts` come from, for a class of this size, which is public: it decides
-    whether somebody is told that something is compiled.
+    """Choose where `walk` and `counts` come from, for a class of this size, which is public.
+
+    It decides whether a message says that something is compiled.
     """
     small = size < WORTH_LOADING_NUMBA and "numba" not in sys.modules
     if compiled is False or (compiled is None and small):
@@ -329,8 +332,9 @@ def _threads(size: int) -> int:
 
 
 def _in_turn(items: Iterable[T], work: Callable[[T, Flags], R], threads: int) -> Iterator[R]:
-    """What `work` makes of each item, in turn; some are worked on ahead. An interruption reaches
-    all of them.
+    """Yield what `work` makes of each item, in turn; some are worked on ahead.
+
+    An interruption reaches all of them.
     """
     stop = np.zeros(1, np.bool_)
     if threads == 1:

@@ -1,0 +1,1 @@
+"""All keys that enough individuals have, where nobody can list the keys."""

@@ -1,0 +1,123 @@
+"""A charge that is committed: what may be drawn for it, and how its answer is recorded.
+
+Proof:      docs/proofs/ledger.md, "Retries"
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from privmax.errors import AnswerError, LedgerError
+from privmax.ledger.chain import Chain
+from privmax.ledger.charging import CommittedCharge, record
+from privmax.ledger.events import Row
+from privmax.ledger.rows import UnwritableError
+
+
+class Reservation:
+    """A cost that is spent.
+
+    `recorded` says whether its answer is known; if not, draw one and `record` it.
+
+    `when` says since when it was known, when this was charged again: what the clock said, UTC.
+    """
+
+    def __init__(self, chain: Chain, request: str, charge: CommittedCharge | None) -> None:
+        self._chain = chain
+        self.request = request
+        self._row: Row | None = None
+        self._recorded, self._answer = False, None
+        self._when: str | None = None
+        self._closed = False
+        self._ours = False
+        """Whether the request is closed, if it is, because of what was to be recorded here."""
+        if charge is not None:
+            self._charge(charge)
+
+    @property
+    def seq(self) -> int:
+        """Number of the event that charged it."""
+        return self._charge_row.seq
+
+    @property
+    def recorded(self) -> bool:
+        """Whether an answer is recorded."""
+        return self._charge_row is not None and self._recorded
+
+    @property
+    def closed(self) -> bool:
+        """Whether an earlier attempt drew an answer and failed to record it.
+
+        Nothing may be drawn for it again: that would favor answers that can be recorded. Use
+        `close` to record that there is no answer.
+        """
+        return self._charge_row is not None and self._closed and not self._recorded
+
+    @property
+    def answer(self) -> Any:
+        """The answer to release; None while there is none."""
+        return self._answer if self.recorded else None
+
+    @property
+    def when(self) -> str | None:
+        return self._when if self.recorded else None
+
+    @property
+    def _charge_row(self) -> Row:
+        if self._row is None:
+            raise LedgerError(
+                f"The request {self.request!r} is not known to be charged: the block of its batch "
+                f"has not ended, or "
+                "ended with an error. Nothing may be drawn for it."
+            )
+        return self._row
+
+    def _charge(self, charge: CommittedCharge) -> None:
+        """The charge is committed, perhaps long ago and with an answer."""
+        if charge.answered is not None:
+            self._when = charge.answered.moment
+            self._settle(charge.answered)
+        self._row, self._closed = charge.row, charge.closed
+
+    def _settle(self, recorded: Row) -> None:
+        """This is the answer."""
+        answered = self._chain.event(recorded, "answer")
+        self._answer, self._recorded = answered.body["answer"], True
+
+    def record(self, answer: object) -> Any:
+        """Record the answer durably, and return the one to release.
+
+        That may be another one: if another process recorded an answer to the same request first, it
+        is that. Release only what this returns; an error means that nothing may be released yet,
+        and holds nothing of the answer.
+
+        LedgerError: the ledger cannot be used now, whatever the answer is; this may be tried again,
+        also with another draw. Any other error may have to do with this answer, as when it is too
+        long for the disk: do not draw again, which would favor answers that can be written. Record
+        the same answer once more, or `close` the request.
+        """
+        failure: BaseException | None = None
+        try:
+            charged, ours = self._charge_row, self._ours
+            self._settle(record(self._chain, charged, answer, ours=ours))
+        except UnwritableError as error:
+            self._ours = True
+            failure = AnswerError(str(error))
+        except BaseException as error:
+            error.__traceback__ = error.__context__ = error.__cause__ = None
+            failure = error
+        del (
+            answer
+        )  # nor is it in the frames that the error went through: a crash reporter would read them
+        if failure is not None:
+            raise failure
+        return self.answer
+
+    def close(self, nothing: object) -> Any:
+        """Record what stands for no answer, also where the request is `closed`; as `record`."""
+        self._ours = True
+        return self.record(nothing)
+
+    def __repr__(self) -> str:
+        seq = None if self._row is None else self._row.seq
+        return f"Reservation(request={self.request!r}, seq={seq}, recorded={self._recorded})"

@@ -1,0 +1,186 @@
+"""Separated values: the one reader of CSV, for scores, rows to count, baskets, learners and labels.
+
+* Values are separated by what the caller declares. Otherwise the first line decides, which is
+  public: a comma if it has one, or else a semicolon or a tab; in a .tsv file a tab if it has one.
+* A value may stand in double quotes, and then hold separators, line breaks and doubled quotes. A
+  quote that is not closed, or has text after it, is refused, and so is a carriage return inside a
+  line, and a value of more than 128 KiB.
+* Where the first line names the columns, every other line has as many values, or none: an empty
+  line is no row. It may have one name several times, which is refused where that column is asked
+  for.
+* Every value is text, and an empty one is none at all.
+
+A row has the number of the line on which it begins. Messages give that, and quote nothing.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from privmax.errors import DataError, ParameterError, column_error
+from privmax.sources.dialect import PLAIN, Dialect
+from privmax.sources.places import ending
+from privmax.sources.text import open_text, undecodable
+
+Rows = Iterator[tuple[int | str, list[Any]]]
+"""Rows of text, each with its line: a number, and the name of the file if there are several."""
+
+FIRST_LINE = "Column names must be on the first line of the file: head -n 1 FILE shows it."
+
+_QUOTES = "Close every quote, and double one that is part of a value."
+
+_FAULTS = {
+    "unexpected end": f"a quote is not closed. {_QUOTES}",
+    "expected after": f"there is text after a closing quote. {_QUOTES}",
+    "field larger": "a value has more than 128 KiB. Is it text, with a line for each row?",
+    "new-line character": "there is a carriage return inside the line. Lines end in a newline, or "
+    "in a carriage return and a newline; quote a value that holds one.",
+}
+"""What is wrong with a row, by what Python's reader says of it."""
+
+
+class Named(NamedTuple):
+    """A file whose first line names the columns.
+
+    names        as they stand there
+    separator    what is between values
+    rows         the other lines
+    """
+
+    names: list[str]
+    separator: str
+    rows: Rows
+
+
+@contextmanager
+def open_named(place: Any, dialect: Dialect = PLAIN, *, strip: bool = False) -> Iterator[Named]:
+    """A file of separated values under a line of names.
+
+    Args:
+        place: A path, "-" for standard input, or an open file, which stays open.
+        dialect: What is declared of it.
+        strip: Whether blanks in front of quotes do not count.
+    """
+    with open_text(place, dialect.encoding) as file:
+        first = _first_line(file)
+        separator = dialect.delimiter or separator_in(first, place)
+        rows = _read(chain([first], file), separator, strip=strip)
+        _, names = next(rows, (1, []))
+        if not names:
+            raise DataError(
+                "The file is empty, or begins with an empty line. Its first line must name the "
+                "columns."
+            )
+        yield Named(names, separator, _even(rows, len(names)))
+
+
+@contextmanager
+def open_lines(
+    place: Any, separator: str, encoding: str | None = None, *, strip: bool = False
+) -> Iterator[Rows]:
+    """A file of separated values without names: every line is a row, of any number of values."""
+    with open_text(place, encoding) as file:
+        first = _first_line(file)
+        yield _read(chain([first] if first else [], file), separator, strip=strip)
+
+
+def split_line(text: str) -> list[str]:
+    """Return the values of a line with commas between them.
+
+    Examples:
+        >>> split_line('no,"yes, always"')
+        ['no', 'yes, always']
+    """
+    return next((row for _, row in _read([text], ",")), [])
+
+
+def separator_in(names: str, place: Any = None) -> str:
+    """Return what separates the values below a line of names.
+
+    A comma, unless there is none but a semicolon or a tab; in a .tsv file a tab, if there is one.
+
+    Examples:
+        >>> separator_in("a;b"), separator_in("a,b;c"), separator_in("a"), separator_in("a,b\\tc")
+        (';', ',', ',', ',')
+        >>> separator_in("a,b\\tc", Path("some.tsv.gz"))
+        '\\t'
+    """
+    tabs = isinstance(place, Path) and ending(place.name) == ".tsv" and "\t" in names
+    return "\t" if tabs else next((mark for mark in ",;\t" if mark in names), ",")
+
+
+def place_in(names: Sequence[str], option: str, name: str, *, shown: bool = False) -> int:
+    """Return the place of the column that an option names."""
+    if name not in names:
+        raise no_column(option, name, names, shown=shown)
+    if list(names).count(name) > 1:
+        raise repetition(name)
+    return list(names).index(name)
+
+
+def no_column(option: str, name: str, names: Sequence[str], *, shown: bool) -> ParameterError:
+    """Return the error about a column that a file of text does not have.
+
+    Other columns are named only where the names are public: in a file without names they are data.
+    """
+    if shown:
+        return column_error(option, name, list(names), "file")
+    return ParameterError(option, name, "the file has no such column", FIRST_LINE)
+
+
+def repetition(name: str) -> DataError:
+    """Return the error about a column that is asked for and is there twice."""
+    return DataError(f"Two columns of the file are named {name!r}. Rename one.")
+
+
+def refuse_repetition(names: Sequence[str]) -> None:
+    """Refuse repeated names where all columns are read. They are not quoted: nobody gave them."""
+    if len(set(names)) < len(names):
+        raise DataError("Two columns of the file have the same name. Rename one.")
+
+
+def _first_line(file: Iterator[str]) -> str:
+    wrong = ""
+    try:
+        return next(file, "").removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        wrong = undecodable(error, 0)
+    raise DataError(wrong)
+
+
+def _read(lines: Iterable[str], separator: str, *, strip: bool = False) -> Rows:
+    """Yield all rows, empty ones too, each with the number of the line on which it begins."""
+    # Within quotes blanks count, so those in front of quotes must go before.
+    reader = csv.reader(
+        lines, delimiter=separator, strict=True, skipinitialspace=strip and separator != " "
+    )
+    begin, wrong = 1, ""
+    try:
+        for row in reader:
+            yield begin, row
+            begin = reader.line_num + 1
+    except UnicodeDecodeError as error:
+        wrong = undecodable(error, reader.line_num)
+    except csv.Error as error:
+        said = str(error)
+        fault = next((words for part, words in _FAULTS.items() if part in said), _QUOTES)
+        wrong = f"Line {begin} is not CSV: {fault}"
+    if wrong:
+        raise DataError(wrong)  # out here, where nothing leads to the first error
+
+
+def _even(rows: Rows, width: int) -> Rows:
+    """Yield the rows that are not empty; all must have as many values."""
+    for line, row in rows:
+        if len(row) == width:
+            yield line, row
+        elif row:
+            raise DataError(
+                f"Line {line} does not have as many values as the first line. Quote a value that "
+                "holds what separates them."
+            )

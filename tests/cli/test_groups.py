@@ -1,0 +1,168 @@
+"""`privmax select --by`: what it prints and writes, and what it refuses without a charge."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from privmax import Ledger, Privacy
+from privmax.cli import main
+
+PRICE = ["--epsilon", "1", "--delta", "1e-6"]
+NAMED = ["--item", "page", "--user", "visitor", "--by", "region"]
+DECLARED = [*NAMED, "--groups", "regions.csv"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        f"{who},{region},{page}"
+        for who in range(600)
+        for region, page in (
+            ("north" if who < 300 else "south", "home" if who < 300 else "shop"),
+            ("north" if who < 300 else "south", "help" if who < 250 or who > 360 else "old"),
+            ("east", "ads"),
+        )
+    ]
+    Path("visits.csv").write_text("\n".join(["visitor,region,page", *rows, ""]))
+    Path("regions.csv").write_text("south\nnorth\nwest\n")
+    Path("twice.csv").write_text("south\nnorth\nsouth\n")
+    Path("empty.csv").write_text("")
+    many = [f"{who},r{who % 30:02},home" for who in range(3000)]
+    Path("many.csv").write_text("\n".join(["visitor,region,page", *many, ""]))
+
+
+def run(*words, stdin=None):
+    return CliRunner().invoke(main, ["select", *words], input=stdin)
+
+
+def test_every_declared_group_is_listed():
+    found = run("visits.csv", *DECLARED, *PRICE)
+    assert (found.exit_code, found.stderr) == (0, "")
+    assert found.stdout.splitlines()[:5] == [
+        "item       north  home",
+        "           south  shop",
+        "           west   no answer",
+        "note       No answer in 1 of 3 groups: no item stood out enough there.",
+        "cost       epsilon 1, delta 1e-06",
+    ]
+
+
+def test_open_groups_are_found_at_a_stated_part_of_the_cost():
+    found = run("visits.csv", *NAMED, *PRICE, "--groups-share", "0.4")
+    lines = found.stdout.splitlines()
+    assert lines[:2] == ["item       north  home", "           south  shop"]
+    assert "Finding groups took epsilon 0.4, delta 4e-07 of the cost." in found.stdout
+    assert "cost       epsilon 1, delta 1e-06" in lines
+
+
+def test_several_items_come_with_counts():
+    found = run("visits.csv", *DECLARED, *PRICE, "--k", "2", "--counts", "2")
+    lines = found.stdout.splitlines()
+    assert [line[11:23].split() for line in lines[:4]] == [
+        ["north", "help"], ["north", "home"], ["south", "help"], ["south", "shop"],
+    ]  # fmt: skip
+    assert all("±" in line for line in lines[:4])
+
+
+def test_of_many_groups_the_first_are_shown():
+    found = run("many.csv", *NAMED, *PRICE)
+    lines = found.stdout.splitlines()
+    assert lines[20].strip() == "… and 10 more: --output FILE writes all items"
+
+
+@pytest.mark.parametrize("name", ["table.csv", "table.parquet", "table.json"])
+def test_a_table_is_written(name):
+    found = run("visits.csv", *DECLARED, *PRICE, "--k", "2", "--counts", "1", "--output", name)
+    assert found.exit_code == 0, found.output
+    if name.endswith("json"):
+        groups = json.loads(Path(name).read_text())["groups"]
+        assert [one["group"] for one in groups] == ["north", "south", "west"]
+        assert groups[2] == {"group": "west", "items": [], "counts": []}
+        return
+    table = (pl.read_csv if name.endswith("csv") else pl.read_parquet)(name)
+    assert table.columns == ["region", "page", "count", "error"]
+    assert table["region"].to_list() == ["north", "north", "south", "south"]
+
+
+def test_ranks_begin_in_every_group():
+    words = [*DECLARED, "--epsilon", "20", "--delta", "1e-6", "--k", "2", "--ranked"]
+    found = run("visits.csv", *words, "--output", "table.csv")
+    assert found.exit_code == 0, found.output
+    table = pl.read_csv("table.csv")
+    assert table.columns == ["rank", "region", "page", "relative", "apart", "close"]
+    assert table.select("rank", "region", "page").rows() == [
+        (1, "north", "home"), (2, "north", "help"), (1, "south", "shop"), (2, "south", "help"),
+    ]  # fmt: skip
+    assert table["relative"].to_list()[::2] == [0, 0]
+    assert all(-100 < one < -20 for one in table["relative"].to_list()[1::2])
+    assert table["close"].to_list() == [0, 0, 0, 0]
+    assert "first" in found.stdout
+    assert " behind ± " in found.stdout
+
+
+def test_a_report_names_groups():
+    found = run("visits.csv", *DECLARED, *PRICE, "--report", "page.html")
+    assert found.exit_code == 0, found.output
+    page = Path("page.html").read_text()
+    assert "Which “page” is at the top of each “region” of visits.csv?" in page
+    assert "north: home" in page
+
+
+def test_without_users_rows_are_counted_and_standard_input_is_read():
+    words = ["--item", "page", "--by", "region", "--groups", "regions.csv", "--json", *PRICE]
+    found = run("-", *words, "--unit", "row", stdin=Path("visits.csv").read_bytes())
+    groups = {one["group"]: one["items"] for one in json.loads(found.stdout)["groups"]}
+    assert groups == {"north": ["home"], "south": ["shop"], "west": []}
+
+
+WRONG = {
+    "a column that is not there": (["--by", "reigon"], "--by reigon"),
+    "by is the item": (["--by", "page"], "--by page: the same column is given as item"),
+    "ready scores": (["--by", "region", "--score", "n"], "--by region: ready scores"),
+    "no groups": (["--by", "region", "--groups", "empty.csv"], "--groups"),
+    "a group twice": (["--by", "region", "--groups", "twice.csv"], "more than once"),
+    "no such file": (["--by", "region", "--groups", "gone.csv"], "--groups gone.csv"),
+    "a number of groups": (["--by", "region", "--groups", "3"], "--groups"),
+    "no groups of each": (["--by", "region", "--groups-per-user", "0"], "--groups-per-user 0"),
+    "a share of 1": (["--by", "region", "--groups-share", "1"], "--groups-share 1"),
+    "a share of declared": (
+        ["--by", "region", "--groups", "regions.csv", "--groups-share", "0.5"], "--groups-share",
+    ),
+    "groups alone": (["--groups", "regions.csv"], "--groups regions.csv: it needs --by"),
+    "groups per user alone": (["--groups-per-user", "2"], "it needs --by"),
+    "replace": (["--by", "region", "--neighbors", "replace"], "leave a group for another"),
+    "a closed universe": (["--by", "region", "--universe", "regions.csv"], "open universe"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "told"), WRONG.values(), ids=WRONG)
+def test_what_is_wrong_is_named_and_charged_nothing(words, told):
+    Ledger.create("b.db", budget=Privacy(9, "1e-3")).close()
+    before = Path("b.db").read_bytes()
+    user = [] if "--score" in words else ["--user", "visitor"]
+    found = run("visits.csv", "--item", "page", *user, *words, *PRICE, "--ledger", "b.db")
+    assert found.exit_code == 2, found.output
+    assert told in " ".join(found.stderr.split())
+    assert Path("b.db").read_bytes() == before
+
+
+def test_the_ledger_charges_once_and_a_repeated_request_is_free():
+    Ledger.create("b.db", budget=Privacy(1, "1e-5")).close()
+    paid = [*DECLARED, *PRICE, "--json", "--ledger", "b.db"]
+    first = json.loads(run("visits.csv", *paid, "--request", "r1").stdout)
+    Path("visits.csv").write_text("")
+    again = json.loads(run("visits.csv", *paid, "--request", "r1").stdout)
+    assert again | {"recorded": None} == first
+    assert first["left"]["epsilon"] == "0"
+    assert run("visits.csv", *paid).exit_code == 3
+
+
+def test_no_answer_at_all_says_what_to_do():
+    found = run("visits.csv", *DECLARED, "--epsilon", "0.001", "--delta", "1e-9")
+    assert "next       See how clear a winner must be: privmax plan" in found.stdout

@@ -1,0 +1,38 @@
+"""Groups in plain Python, to compare engines with and to break on purpose."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import Any
+
+from privmax.labels import by_name
+
+
+def own_groups(rows, per_user=1):
+    """The groups in which one individual counts: `rows` are its own, pairs of a group and an
+    item.
+    """
+    number = Counter(group for group, _ in rows)
+    return sorted(number, key=lambda group: (-number[group], by_name(group)))[:per_user]
+
+
+def restrict(rows, declared=None, per_user=1, choose=own_groups):
+    """How many individuals each item of each group has: `rows` are triples of an individual, a
+    group and an item.
+    """
+    people = defaultdict(list)
+    for user, group, item in rows:
+        if group is not None and item is not None and (declared is None or group in declared):
+            people[user].append((group, item))
+    counts: dict[Any, Counter[Any]] = {group: Counter() for group in declared or ()}
+    for own in people.values():
+        chosen = choose(own, per_user)
+        for group, item in set(own):
+            if group in chosen:
+                counts.setdefault(group, Counter())[item] += 1
+    return counts
+
+
+def levels_of(counts):
+    """The scores of a group, the highest first, with how many items stand at each."""
+    return sorted(Counter(counts.values()).items(), reverse=True)

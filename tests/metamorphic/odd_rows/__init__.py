@@ -1,0 +1,1 @@
+"""Base data, one odd row more, and what every entry point reads of both."""

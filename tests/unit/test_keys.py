@@ -1,0 +1,231 @@
+"""`privmax.keys`: what it releases, what it costs, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import privmax
+from privmax import KeysRelease, Privacy
+from privmax.counts import DiscreteGaussian, DiscreteLaplace
+from privmax.errors import DataError, ParameterError
+from privmax.keyset.budget import MOST, ONE
+from privmax.keyset.procedure import KeySearch
+from privmax.keyset.release import AllKeys, DrawnKeys
+from privmax.keyset.rounds import KeyRounds
+from privmax.noise.coins import SYSTEM
+from privmax.packing import FEW
+from privmax.sources.reading import pairs
+from privmax.sources.tables import Columns
+from privmax.testing import SeededCoins
+
+PRICE = {"epsilon": 1, "delta": "1e-6"}
+NAMED = {"item": "item", "user": "user"}
+CLEAR = {"tea": 900, "tea ": 800, "Tea": 700}
+"""How many individuals have each key, where no chance is left."""
+
+
+def frame(people=None, rare=1):
+    """Rows of a clear answer, and keys that one individual each has."""
+    rows = [(who, item) for item, many in (people or CLEAR).items() for who in range(many)]
+    rows += [(10_000 + who, f"rare {who}") for who in range(rare)]
+    return pd.DataFrame(rows, columns=["user", "item"])
+
+
+def keys(data, **options):
+    return privmax.keys(data, **{**NAMED, **PRICE, **options})
+
+
+def test_keys_that_enough_individuals_have_are_released_sorted_by_name():
+    release = keys(frame())
+    assert isinstance(release, KeysRelease)
+    assert release.items == ("Tea", "tea", "tea ")  # keys that differ by a space stay different
+    assert (release.counts, release.error, release.other) == ((), None, None)
+    assert release.privacy == Privacy(1, "1e-6")
+    assert release.unit == "user"
+    assert release.notes == ("Sorted by name.",)
+
+
+def test_counts_come_with_the_largest_first_and_an_error():
+    release = keys(frame(rare=50), counts=4, other=True, per_user=3)
+    assert release.items == ("tea", "tea ", "Tea")
+    assert [round(count, -2) for count in release.counts] == [900, 800, 700]
+    assert release.counts_privacy.epsilon == 4
+    assert release.privacy.epsilon == 5
+    assert abs(release.other - 50) <= 30
+    assert isinstance(release.noise, DiscreteLaplace | DiscreteGaussian)
+    assert "At most 3 keys of each individual count." in release.notes
+    found = release.to_frame("pandas")
+    assert list(found.columns) == ["item", "count", "error"]
+    assert found["item"].tolist() == ["tea", "tea ", "Tea"]
+    assert json.loads(release.to_json())["other"] == release.other
+
+
+def test_individuals_count_for_as_many_keys_as_is_said():
+    """900 individuals, each with three keys: with one key each all of them count once."""
+    release = keys(frame({"a": 900, "b": 900, "c": 900}), counts=9, per_user=1)
+    assert sorted(release.items) == ["a", "b", "c"]
+    assert abs(sum(release.counts) - 900) < 30
+
+
+@pytest.mark.parametrize("read", [pl.from_pandas, lambda rows: pl.from_pandas(rows).to_arrow()])
+def test_frames_of_other_libraries_give_the_same(read):
+    assert keys(read(frame())).items == ("Tea", "tea", "tea ")
+
+
+def test_the_same_coins_give_the_same_release():
+    first, second = (keys(frame(), counts=1, coins=SeededCoins("keys")) for _ in range(2))
+    assert first == second
+
+
+def test_several_columns_name_a_key():
+    rows = frame().assign(year=lambda rows: np.where(rows["user"] < 400, 2024, 2025))
+    release = keys(rows, item=["item", "year"])
+    assert set(release.items) == {(name, year) for name in CLEAR for year in (2024, 2025)}
+
+
+def test_conditions_choose_rows():
+    assert keys(frame(), where="item = 'tea'").items == ("tea",)
+
+
+def test_no_data_releases_nothing():
+    empty = pd.DataFrame({"user": pd.Series([], dtype=str), "item": pd.Series([], dtype=str)})
+    release = keys(empty, counts=1, other=True)
+    assert release.items == release.counts == ()
+    assert isinstance(release.other, int)
+    assert release.privacy.epsilon == 2
+    assert str(release).startswith("no answer")
+    assert keys(empty, per_user=1).items == ()
+
+
+def test_rows_without_a_key_do_not_count():
+    rows = pd.concat([frame(), pd.DataFrame({"user": range(900), "item": [None] * 900})])
+    assert keys(rows).items == ("Tea", "tea", "tea ")
+
+
+def test_rows_without_a_user_are_refused_or_left_out():
+    rows = frame().astype({"user": object})
+    rows.loc[0, "user"] = None
+    with pytest.raises(DataError, match="A row has an item but no user"):
+        keys(rows)
+    assert keys(rows, columns=Columns(missing_users="drop")).items == ("Tea", "tea", "tea ")
+
+
+@pytest.mark.slow
+def test_an_individual_with_a_million_keys_changes_nothing_for_others():
+    many = pl.DataFrame({"user": [-1] * 10**6, "item": range(10**6)}).cast({"item": pl.String})
+    rows = pl.concat([pl.from_pandas(frame()), many])
+    release = keys(rows, counts=9, other=True, per_user=3)
+    assert set(release.items) == set(CLEAR)
+    assert abs(release.other - 2) <= 30
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"user": None}, "user is required"),
+        ({"item": None}, "item is required"),
+        ({"user": "nobody"}, "nobody"),
+        ({"item": "nothing"}, "nothing"),
+        ({"per_user": 0}, "per_user=0"),
+        ({"per_user": 2.5}, "per_user=2.5"),
+        ({"per_user": True}, "per_user=True"),
+        ({"per_user": MOST + 1}, f"must not exceed {MOST:,}"),
+        ({"epsilon": 0}, "epsilon=0"),
+        ({"delta": 0}, "one individual alone has"),
+        ({"delta": 1}, "delta=1"),
+        ({"counts": -1}, "counts=-1"),
+        ({"counts": 0}, "counts=0"),
+        ({"other": True}, "counts have a cost of their own"),
+        ({"other": "yes", "counts": 1}, "True or False"),
+        ({"where": "item ="}, "item ="),
+        ({"columns": Columns(missing_users="keep")}, "missing_users"),
+    ],
+    ids=str,
+)
+def test_wrong_options_are_named(options, words):
+    with pytest.raises(ParameterError) as refused:
+        keys(frame(), **options)
+    assert words in str(refused.value)
+
+
+def test_data_without_columns_is_refused():
+    with pytest.raises(ParameterError, match="keys need a table"):
+        keys({"tea": 900})
+
+
+def test_the_most_keys_of_an_individual_can_be_asked_for():
+    KeySearch(**PRICE, per_user=MOST).prepare()
+
+
+def test_the_cost_is_that_of_keys_and_counts():
+    question = AllKeys(search=KeySearch(**PRICE), counts="0.5", other=True)
+    assert question.privacy() == KeySearch(**PRICE).privacy() + question.count_noise.privacy
+    assert question.charge().privacy == question.privacy()
+    assert question.charge().unit == "user"
+    assert AllKeys(search=KeySearch(**PRICE), unit="household").charge().unit == "household"
+
+
+class OneIndividual:
+    """Somebody with a million keys, who gives to a few of them."""
+
+    def among(self, keys):
+        return self
+
+    def give(self, most, turn, values=None):
+        totals = np.zeros(10**6, np.int64)
+        totals[turn : turn + most] = ONE // 8
+        return totals
+
+    def survey(self, low):
+        return 0, 0
+
+
+def test_keys_to_which_nothing_is_given_are_not_released(monkeypatch):
+    """Noise on each of a million keys lifts some of them over any threshold."""
+
+    def much_noise(variance, size, coins):
+        return np.full(size, 999 * ONE, np.int64) * (np.arange(size) % 2)
+
+    monkeypatch.setattr("privmax.keyset.rounds.rounded_gaussian", much_noise)
+    search = KeyRounds(**PRICE, per_user=30, slots=3)
+    found = search.draw(OneIndividual(), 10**6, SYSTEM).tolist()
+    assert found
+    assert max(found) < 32
+
+
+def test_a_notebook_lists_some_keys_and_says_how_many_more_there_are():
+    release = keys(pl.DataFrame({"user": range(9000)}).with_columns(item=pl.col("user") % 150),
+                   per_user=1)  # fmt: skip
+    assert len(release) == 150
+    page = release._repr_html_()
+    assert "… and 130 more" in page
+    assert page.count("<bdi>") < 40
+    assert len(release.to_frame("polars")) == 150
+
+
+@pytest.mark.parametrize("number", [0, 1, FEW, FEW + 1, 5 * FEW])
+def test_many_keys_are_kept_compressed(number):
+    items = tuple(f"kéy \ud800 {place}" if place % 2 else (place, 0.5) for place in range(number))
+    drawn = DrawnKeys(items, {"rounds": 3}, tuple(range(number)), other=3)
+    written = drawn.to_json()
+    assert isinstance(written["items"], str) is (number > FEW)
+    assert DrawnKeys.from_json(json.loads(json.dumps(written))) == drawn
+    if number > FEW:
+        assert len(written["items"]) < 10 * number
+
+
+def test_what_was_compressed_before_is_read():
+    text = "c-o6rDoIUL(orfoyi!T0TB)S8ASYGHDq1NKNa>iz*2V$=yEF>q"
+    assert DrawnKeys.from_json({"items": text, "free": {}}).items == ("tea", "té", ("ale", 7))
+
+
+def test_pairs_have_no_private_repr():
+    source = pairs(frame(), Columns("item", "user"), f"{SYSTEM.bits(64):x}")
+    with closing(source):
+        assert repr(source) == "Pairs(<private>)"
