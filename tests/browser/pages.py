@@ -19,14 +19,19 @@ QUIET = 500
 
 
 def visit(page: Page, address: str, *, quiet: int = 0) -> None:
-    """Open an address and wait until page, fonts, two more frames and `quiet` ms are there."""
+    """Open an address and wait until the page is drawn, and for `quiet` ms more."""
     page.goto(address, wait_until="commit")
+    wait_until_drawn(page)
+    page.wait_for_timeout(quiet)
+
+
+def wait_until_drawn(page: Page) -> None:
+    """Wait until the page is parsed and its scripts have run, with fonts and two more frames."""
     wait_until(page, lambda: page.evaluate("document.readyState") == "complete")
     page.evaluate(
         """() => document.fonts.ready.then(() => new Promise(done =>
             requestAnimationFrame(() => requestAnimationFrame(done))))"""
     )
-    page.wait_for_timeout(quiet)
 
 
 def wait_until(page: Page, condition: Callable[[], object]) -> None:

@@ -25,6 +25,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sy
 
 from privmax.ledger import Ledger
 from privmax.privacy import Privacy
+from tests.browser.pages import wait_until_drawn
 
 pytestmark = pytest.mark.slow
 
@@ -572,6 +573,7 @@ def shoot(page: Page, server: Server, name: str) -> Image.Image:
         wait_for_address(page, "**/answer?*")
     else:
         page.goto(f"{server.origin}/{name}")
+    wait_until_drawn(page)  # before, a page that has only just been opened has no active element
     page.evaluate("document.activeElement.blur()")
     return Image.open(BytesIO(page.screenshot()))
 
