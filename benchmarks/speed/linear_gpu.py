@@ -3,9 +3,10 @@
     python -m benchmarks.speed.linear_gpu
 
 Needs torch with CUDA, and uses Triton and CuPy where they are. First the counts of every path are
-compared with those of integer products, then the card's own matrix rate is measured, then each path
-does the whole problem. Operations are 2 · directions · examples · features, whatever a path really
-does. What fails is stored with its error and the others go on.
+compared with those of integer products, and the card's places on the grid with a processor's. Then
+the card's own matrix rate is measured, then each path does the whole problem. Operations are
+2 · directions · examples · features, whatever a path really does. What fails is stored with its
+error and the others go on.
 """
 
 from __future__ import annotations
@@ -125,6 +126,43 @@ class Bench:
                 shape = [number, examples, features, offsets]
                 self.attempt("checks", {"path": name, "shape": shape}, partial(same, path))
 
+    def places(self) -> None:
+        """Put values at, beside and beyond every cut on the grid, by the card and by the host."""
+        low, high = np.array([-1.0, 0.0, -1e300, 17.0]), np.array([1.0, 1e-300, 1e300, 90.0])
+        for levels in (1, 8, 127):
+            cuts = Grid(low.tolist(), high.tolist(), 2 * levels + 1).cuts(len(low))
+            for kind in (
+                "float64",
+                "float32",
+                "float16",
+                "int64",
+                "int8",
+                "bool",
+                "uint64",
+                "object",
+            ):
+                rows = _beside_cuts(cuts, kind)
+
+                def same(rows: NDArray[Any] = rows, cuts: Any = cuts, levels: int = levels) -> Row:
+                    module = importlib.import_module("privmax.learning.classes.linear_triton")
+                    tally = module.Fused(np.ones((1, 4), np.int8), (0,), self.device)
+                    yes = np.arange(len(rows)) % 3 == 0
+                    want = place_on_grid(rows, cuts, levels)
+                    split = tally.splitting(cuts, levels)
+                    given = [(rows, yes)]
+                    if rows.dtype.char in "?bhilqefd":
+                        given.append((self.torch.from_numpy(rows).to(self.device), yes))
+                    return {
+                        "same": all(
+                            (ones.cpu().numpy() == want[yes]).all()
+                            and (others.cpu().numpy() == want[~yes]).all()
+                            for ones, others in (split(*one) for one in given)
+                        )
+                    }
+
+                row = {"path": f"grid, {kind}", "shape": [levels, len(rows)]}
+                self.attempt("checks", row, same)
+
     def rates(self, side: int) -> None:
         """The matrix rate of the card, on random numbers, by its own clock."""
         torch = self.torch
@@ -238,20 +276,48 @@ class Bench:
 
         self.attempt("paths", {"path": "numpy"}, on_processor)
 
-        def call() -> Row:
-            theirs = LinearGrid(directions, low=LOW, high=HIGH, array="torch", device=self.device)
-            start = time.perf_counter()
-            scored = theirs.score(X, y, Shape(FEATURES, 2))
-            taken = time.perf_counter() - start
-            counts = np.array(scored.scores(), np.int64) - len(no)
-            return {"seconds": taken, **agrees(counts[None, :])}
+        theirs = LinearGrid(directions, low=LOW, high=HIGH, array="torch", device=self.device)
 
-        self.attempt("steps", {"step": "the whole call, LinearGrid.scored"}, call)
+        def call(rows: Any, labels: Any) -> Row:
+            times = self.seconds(
+                lambda: theirs.score(rows, labels, Shape(FEATURES, 2)), self.repeats
+            )
+            scored = theirs.score(rows, labels, Shape(FEATURES, 2))
+            counts = np.array(scored.scores(), np.int64) - len(no)
+            seconds = statistics.median(times)
+            return {"seconds": seconds, "times": times, **agrees(counts[None, :])}
+
+        whole = "the whole call, LinearGrid.score"
+        self.attempt("steps", {"step": f"{whole}, from arrays of NumPy"}, lambda: call(X, y))
+        there = [self.torch.from_numpy(one).to(self.device) for one in (X, y)]
+        self.attempt("steps", {"step": f"{whole}, from tensors on the card"}, lambda: call(*there))
+
+
+def _beside_cuts(cuts: list[NDArray[np.float64]], kind: str) -> NDArray[Any]:
+    """Values that are hard to place, in every column, as numbers of a kind."""
+    near = np.stack([[c, np.nextafter(c, -np.inf), np.nextafter(c, np.inf)] for c in cuts])
+    odd = [0.0, -0.0, np.nan, np.inf, -np.inf, 5e-324, -5e-324, 1.8e308, 2.0**53, 2.0**62]
+    values = np.concatenate([near.ravel(), odd])
+    if kind == "object":
+        return np.stack([values] * len(cuts), axis=1).astype(object)
+    with np.errstate(all="ignore"):
+        if kind in ("int64", "int8", "uint64"):
+            limits = np.iinfo(kind)
+            near = values[(values > float(limits.min)) & (values < float(limits.max))].astype(kind)
+            values = np.concatenate([near, np.array([limits.min, limits.max], kind)])
+            if kind == "int64":
+                values = np.concatenate(
+                    [values, 2**53 + np.arange(-9, 9), 2**62 + np.arange(-9, 999)]
+                )
+        else:
+            values = values.astype(kind)
+    return np.ascontiguousarray(np.stack([values] * len(cuts), axis=1))
 
 
 def measure(options: argparse.Namespace) -> Iterator[Rows]:
     bench = Bench(options)
     bench.checks()
+    bench.places()
     bench.rates(8192 if bench.device == "cuda" else 256)
     yield bench.rows
     bench.whole()

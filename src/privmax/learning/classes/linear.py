@@ -38,6 +38,9 @@ from privmax.numbers import Number, exact, whole
 Bytes = NDArray[np.int8]
 """Directions, one a row, or examples on the grid, one a row: whole numbers from −127 to 127."""
 
+Split = Callable[[Any, Any], tuple[Any, Any]]
+"""Takes rows and whether each has label 1; gives those with it on the grid, then the others."""
+
 LARGEST = 127
 """Of a weight, and of a place on the grid."""
 
@@ -211,18 +214,20 @@ class LinearGrid(Tunable):
         return cast(int, self.directions.shape[1]) + 1
 
     def score(self, X: NDArray[Any], y: Codes, shape: Shape) -> Counts:
+        """Count the rows that each half-space is right about.
+
+        With torch, CUDA and Triton X and y may be tensors, too, on the card or not.
+        """
         self.size(shape)
-        place = _placing(self._grid, self.schema, shape.features)
         tally = self._tally()
-        negatives = 0
+        split = self._splitting(tally, shape.features)
         for rows, labels in blocks(X, y):
-            cells = place(rows)
-            yes = labels == 1
             # Right are the rows with label 1 at or above a threshold, and of the others all but
             # those
-            tally.add(cells[yes], 1)
-            tally.add(cells[~yes], -1)
-            negatives += len(labels) - int(np.count_nonzero(yes))
+            ones, others = split(rows, labels == 1)
+            tally.add(ones, 1)
+            tally.add(others, -1)
+        negatives = int((y != 1).sum())
         return Counts(tally.counts().T.ravel() + negatives)
 
     def hypothesis(self, number: int, shape: Shape) -> HalfSpace:
@@ -238,6 +243,12 @@ class LinearGrid(Tunable):
     @property
     def _library(self) -> str | None:
         return cast("str | None", self.array)
+
+    def _splitting(self, tally: Tally, features: int) -> Split:
+        """Return what puts rows on the grid: the tally's own way, or the cells of the schema."""
+        if self.schema is None:
+            return tally.splitting(self._grid.cuts(features), self.levels)
+        return _split_on_host(_placing(self._grid, self.schema, features))
 
     def _tally(self) -> Tally:
         """Whoever counts: the fused kernel where it can run."""
@@ -299,7 +310,11 @@ class Tally(Protocol):
     It is private.
     """
 
-    def add(self, cells: Bytes, sign: int) -> None:
+    def splitting(self, cuts: list[NDArray[np.float64]], levels: int) -> Split:
+        """Return what puts rows of numbers on the grid of these cuts, where `add` wants them."""
+        ...
+
+    def add(self, cells: Any, sign: int) -> None:
         """Add so many, or take so many away."""
         ...
 
@@ -337,6 +352,9 @@ class Products:
 
     def __repr__(self) -> str:
         return "Products(<private>)"
+
+    def splitting(self, cuts: list[NDArray[np.float64]], levels: int) -> Split:
+        return _split_on_host(lambda rows: place_on_grid(rows, cuts, levels))
 
     def add(self, cells: Bytes, sign: int) -> None:
         xp, (examples, directions) = self._xp, self._block
@@ -459,6 +477,14 @@ def _placing(grid: Grid, schema: Schema | None, features: int) -> Callable[[NDAr
     return lambda rows: np.concatenate(
         [table[rows[:, place]] for place, table in enumerate(tables)], axis=1
     )
+
+
+def _split_on_host(place: Callable[[NDArray[Any]], Bytes]) -> Split:
+    def split(rows: NDArray[Any], yes: NDArray[np.bool_]) -> tuple[Bytes, Bytes]:
+        cells = place(rows)
+        return cells[yes], cells[~yes]
+
+    return split
 
 
 def place_cells(schema: Schema, levels: int) -> list[Bytes]:

@@ -1,6 +1,7 @@
 """The counts of `linear.py` in one kernel for GPUs.
 
-Products come from the matrix units and are counted in registers.
+Rows are put on the grid on the card, too. Products come from the matrix units and are counted in
+registers.
 
 Weights and places are of 8 bits, products are added up in 32, and all are integers: nothing is ever
 rounded. Only counts are written to memory. Needs torch with CUDA and Triton; `linear.py` imports it
@@ -19,7 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privmax.learning.classes.linear import Bytes
+from privmax.learning.classes.grid import as_numbers
+from privmax.learning.classes.linear import Bytes, Split
 
 # They ship no types, and most installations do not have them.
 torch: Any = importlib.import_module("torch")
@@ -31,6 +33,9 @@ MOST_FEATURES = 256
 
 _LEAST_FEATURES = 32
 """What one instruction of the matrix units takes."""
+
+_EXACT_KINDS = "?bhilqefd"
+"""Kinds of NumPy's numbers that the card turns into 64-bit floats as a processor does."""
 
 _TOGETHER = 8
 """Offsets counted in one launch: each needs registers."""
@@ -69,11 +74,38 @@ class Fused:
         self._counts = torch.zeros(
             (len(offsets), len(self._directions)), dtype=torch.int64, device=device
         )
+        self._copies = torch.cuda.Stream(device)
 
     def __repr__(self) -> str:
         return "Fused(<private>)"
 
-    def add(self, cells: Bytes, sign: int) -> None:
+    def splitting(self, cuts: list[NDArray[np.float64]], levels: int) -> Split:
+        edges = torch.from_numpy(np.stack(cuts)).to(self._device)
+
+        def split(rows: Any, yes: Any) -> tuple[Any, Any]:
+            values, ones = self._bring(_as_tensor(rows)), self._bring(torch.as_tensor(yes))
+            # A binary search compares and does nothing else: a cell is how many cuts are at or
+            # below a value, all of them for NaN, as NumPy has it.
+            cells = torch.searchsorted(
+                edges, values.to(torch.float64).T.contiguous(), right=True, out_int32=True
+            )
+            placed = (cells - levels).to(torch.int8).T.contiguous()
+            return placed[ones], placed[~ones]
+
+        return split
+
+    def _bring(self, table: Any) -> Any:
+        """Return a tensor on the device, copied while the kernel counts earlier rows."""
+        if table.is_cuda:
+            return table.to(self._device)
+        now = torch.cuda.current_stream(self._device)
+        with torch.cuda.stream(self._copies):
+            there = table.to(self._device)
+        now.wait_stream(self._copies)
+        there.record_stream(now)  # its memory is not used again before that stream is done with it
+        return there
+
+    def add(self, cells: Any, sign: int) -> None:
         if len(cells):
             self.add_there(self.on_device(cells, self._tile.examples), len(cells), sign)
 
@@ -81,15 +113,13 @@ class Fused:
         counts: NDArray[np.int64] = self._counts[:, : self._number].cpu().numpy()
         return counts
 
-    def on_device(self, table: Bytes, multiple: int) -> Any:
+    def on_device(self, table: Any, multiple: int) -> Any:
         """Return a table on the device, filled up with zeros to full tiles."""
         rows, columns = table.shape
         there = torch.zeros(
             (-(-rows // multiple) * multiple, self._features), dtype=torch.int8, device=self._device
         )
-        there[:rows, :columns] = torch.from_numpy(np.require(table, requirements=["C", "W"])).to(
-            self._device
-        )
+        there[:rows, :columns] = _as_tensor(table).to(self._device)
         return there
 
     def add_there(self, cells: Any, rows: int, sign: int) -> None:
@@ -124,6 +154,17 @@ class Fused:
                 num_warps=tile.warps,
                 num_stages=tile.stages,
             )
+
+
+def _as_tensor(table: Any) -> Any:
+    """Return rows as a tensor, where they are."""
+    if isinstance(table, torch.Tensor):
+        return table
+    array = np.asarray(table)
+    if array.dtype.char not in _EXACT_KINDS or not array.dtype.isnative:
+        array = as_numbers(array)
+    # torch warns of what it cannot write to
+    return torch.from_numpy(np.require(array, requirements=["C", "W"]))
 
 
 def _count(  # type: ignore[no-untyped-def]  # compiled by Triton: its arguments are pointers and constants
