@@ -119,11 +119,11 @@ def test_the_readme_shows_no_command_that_is_not_run():
         line for text in shown for line in text.values[0].splitlines() if line.startswith("$ ")
     ]
     assert commands == [
-        "$ ./dev demo",
-        "$ ./dev test",
         '$ pip install ".[sql,plot,learn]"',
         "$ privmax select sample:counts --item query --score people --epsilon 1 \\",
+        "$ ./dev demo",
         "$ privmax plan --epsilon 1 --delta 1e-6",
+        "$ ./dev test",
     ]
 
 
