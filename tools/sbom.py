@@ -157,7 +157,7 @@ def requires(name: str) -> list[str]:
 
 def locked() -> dict[str, str]:
     """Versions that the lock files name."""
-    files = ("requirements-mysql.lock", "requirements.lock")
+    files = ("locks/requirements-mysql.lock", "locks/requirements.lock")
     text = "\n".join((ROOT / name).read_text(encoding="utf-8") for name in files)
     return {canonicalize_name(name): version for name, version in PIN.findall(text)}
 

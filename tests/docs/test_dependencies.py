@@ -117,7 +117,7 @@ UNTESTED = {"pyspark"}
 
 
 def pins():
-    text = (ROOT / "requirements-oldest.lock").read_text(encoding="utf-8")
+    text = (ROOT / "locks/requirements-oldest.lock").read_text(encoding="utf-8")
     found = re.findall(r"^([\w.-]+)==([^\s;\\]+)", text, re.MULTILINE)
     return {canonicalize_name(name): Version(version) for name, version in found}
 
