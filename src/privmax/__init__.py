@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from privmax.itemsets import top_itemsets
     from privmax.keyset.plans import KeyPlan, plan_keys
     from privmax.keyset.release import KeysRelease, keys
-    from privmax.learning import PrivateERM, select_model
+    from privmax.learning import PrivateERM, PrivateGAM, select_model
     from privmax.ledger import Ledger, Request
     from privmax.maximization import maximize
     from privmax.mechanisms.above_threshold import AboveThreshold
@@ -88,6 +88,7 @@ _HOMES = {
     "KeysRelease": "keyset.release",
     "keys": "keyset.release",
     "PrivateERM": "learning",
+    "PrivateGAM": "learning",
     "select_model": "learning",
     "Ledger": "ledger",
     "Request": "ledger",

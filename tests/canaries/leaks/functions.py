@@ -441,7 +441,7 @@ def _counts(scene: Scene) -> Any:
     return [Stumps(low=0, high=100, cells=4).score(X, y, Shape(features=2, labels=2))]
 
 
-@subject("privmax.learning.PrivateGAM")
+@subject("privmax.PrivateGAM", "privmax.learning.PrivateGAM")
 def _additive(scene: Scene) -> Any:
     from privmax.learning import PrivateGAM
 
