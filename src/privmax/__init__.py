@@ -167,6 +167,7 @@ __all__ = [
     "Privacy",
     "PrivacyWarning",
     "PrivateERM",
+    "PrivateGAM",
     "PrivmaxError",
     "Profile",
     "ProposeTestRelease",
