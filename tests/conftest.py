@@ -14,6 +14,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "tools"))
 sys.path.append(str(Path(__file__).resolve().parent))  # `by_name`
+sys.path.append(str(Path(__file__).resolve().parent.parent))  # `lab`
 
 import offline
 import servers

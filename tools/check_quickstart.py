@@ -34,7 +34,7 @@ WALKED = (
     "docs/install.md",
     "docs/epsilon.md",
     "docs/faq.md",
-    "docs/side-by-side.md",
+    "lab/side-by-side.md",
     "docs/howto/exports.md",
     "docs/howto/lawyer.md",
     "docs/howto/nightly.md",

@@ -25,10 +25,10 @@ from proselint.registry.checks.types import PreferredForms
 ROOT = Path(__file__).resolve().parent.parent
 WORDS = Path(__file__).with_name("words.toml")
 
-PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/**/*.md")
+PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/**/*.md", "lab/*.md")
 LEFT_OUT = (
-    "docs/head-to-head.md",  # tables of results
-    "docs/faults.md",  # a list of old faults, in the words of their time
+    "lab/head-to-head.md",  # tables of results
+    "lab/faults.md",  # a list of old faults, in the words of their time
     "src/privmax/ledger/postgres_schema.py",  # SQL
     "src/privmax/ledger/checks.py",  # SQL
 )

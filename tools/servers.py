@@ -1,7 +1,7 @@
 """Servers of one's own on loopback, of which nothing is left: what tests and benchmarks both need.
 
-Neither may import the other, so it stands here. tests/conftest.py and benchmarks/__init__.py put
-this folder on Python's path.
+Neither may import the other, so it stands here. tests/conftest.py and lab/benchmarks/__init__.py
+put this folder on Python's path.
 """
 
 from __future__ import annotations

@@ -33,11 +33,13 @@ from pygments.lexers import PythonLexer  # type: ignore[import-untyped]
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = {
-    "benchmarks/README.md": "project/benchmarks.md",
     "CHANGELOG.md": "project/changes.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "SECURITY.md": "project/security.md",
+    "src/README.md": "project/package.md",
     "tests/README.md": "project/tests.md",
+    "lab/benchmarks/README.md": "lab/benchmarks.md",
+    **{f"lab/{page.name}": f"lab/{page.name}" for page in sorted((ROOT / "lab").glob("*.md"))},
 }
 """Pages outside docs/, and where they are on the site."""
 
@@ -53,7 +55,7 @@ FENCE = re.compile(r"^ *(```|~~~)[^\n]*\n.*?^ *\1 *$", re.MULTILINE | re.DOTALL)
 SECOND_WORD = re.compile(r"\A( *(?:```|~~~)\w+) .*")
 LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)\s#]+)(#[^)\s]*)?(?=\))")
 ENTRY = re.compile(r"^::: (privmax[\w.]*)$", re.MULTILINE)
-SCRIPT = r"(?:src|tests|benchmarks|tools)/[\w/-]+\.py"
+SCRIPT = r"(?:src|tests|lab|tools)/[\w/-]+\.py"
 NAMED = re.compile(rf"`({SCRIPT})(?:::\w+)?`|\]\((?:\.\./)*({SCRIPT})\)")
 SPAN = re.compile(r"<(a|pre|h[1-6]|script)\b.*?</\1>|<code>([^<]+)</code>", re.DOTALL)
 SOURCE = "source/"
@@ -62,9 +64,12 @@ log = get_plugin_logger("website")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages and fonts that are not in docs/."""
+    """Add the pages, pictures and fonts that are not in docs/."""
     for path, uri in PROJECT.items():
         files.append(File.generated(config, uri, content=(ROOT / path).read_text(encoding="utf-8")))
+    for picture in sorted((ROOT / "lab/pictures").iterdir()):
+        uri = picture.relative_to(ROOT).as_posix()
+        files.append(File.generated(config, uri, abs_src_path=str(picture)))
     for path in sorted(_scripts(files)):
         text = f"---\nsearch: {{exclude: true}}\nhide: [toc]\n---\n\n# {path}\n"
         files.append(

@@ -1,5 +1,5 @@
 """Marked data goes through every public function and command: no mark may be found that was not
-released, wherever one looks. docs/canaries.md has the table of places.
+released, wherever one looks. lab/canaries.md has the table of places.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def test_what_was_released_is_left_out_and_nothing_else(hunt):
 
 
 def test_the_page_has_the_tables_of_the_harness():
-    page = (Path(__file__).resolve().parents[2] / "docs/canaries.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[2] / "lab/canaries.md").read_text(encoding="utf-8")
     assert "\n".join(places.table()) in page
     for situation, words in faults.SITUATIONS.items():
         assert f"| {situation} | {words} |" in page

@@ -359,7 +359,7 @@ def own(tmp_path, monkeypatch):
 
 
 def test_the_page_shows_what_the_command_prints():
-    page = Path(__file__).parents[2] / "docs/audit-peers.md"
+    page = Path(__file__).parents[2] / "lab/audit-peers.md"
     [(line, shown)] = re.findall(
         r"```console\n\$ privmax audit (.*?)\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL
     )

@@ -1,6 +1,6 @@
 """What a start loads: help, version and completion are quick because they load next to nothing.
 
-How long they take is measured by benchmarks/speed/start.py.
+How long they take is measured by lab/benchmarks/speed/start.py.
 """
 
 from __future__ import annotations

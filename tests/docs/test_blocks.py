@@ -24,14 +24,13 @@ PAGES = [
     ROOT / name
     for name in (
         "README.md",
-        "benchmarks/README.md",
         "CHANGELOG.md",
         "CONTRIBUTING.md",
-        "SECURITY.md",
+        "src/README.md",
         "tests/README.md",
     )
 ]
-PAGES += sorted((ROOT / "docs").rglob("*.md"))
+PAGES += sorted([*(ROOT / "docs").rglob("*.md"), *(ROOT / "lab").rglob("*.md")])
 BLOCK = re.compile(r"^ *```([^\n`]*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
 PYTHON = "tests/docs/test_pages.py::test_python_blocks_run"
@@ -67,7 +66,7 @@ RUN_BY = {
     ("README.md", "text keys"): [FRESH],
     ("docs/command-line.md", "text"): [FRESH],
     ("docs/json.md", "json"): [FRESH],
-    ("docs/architecture.md", "text map"): [MAP],
+    ("src/README.md", "text map"): [MAP],
     ("docs/architecture.md", "text path"): [PATH],
     ("docs/mistakes.md", "console"): [MISTAKES],
     ("docs/inputs.md", "console"): [
@@ -78,10 +77,10 @@ RUN_BY = {
     ],
     ("docs/samples.md", "console"): [SAMPLES],
     ("docs/planning.md", "console"): [SAMPLES],
-    ("docs/audit-peers.md", "console"): [
+    ("lab/audit-peers.md", "console"): [
         "tests/cli/test_audit.py::test_the_page_shows_what_the_command_prints"
     ],
-    ("docs/audit-peers.md", "sh"): [BENCHMARKS],
+    ("lab/audit-peers.md", "sh"): [BENCHMARKS],
     ("docs/tutorial.md", "python"): [TUTORIAL],
     ("docs/tutorial.md", "console"): [TUTORIAL],
     ("docs/epsilon.md", "python"): [WALK],
@@ -91,13 +90,14 @@ RUN_BY = {
         INSTALL,
         "tests/docs/test_install.py::test_only_the_commands_that_are_tested_are_shown",
     ],
-    ("docs/side-by-side.md", "python"): [WALK],
-    ("docs/side-by-side.md", "python people.py"): [WALK, PEERS],
-    ("docs/side-by-side.md", "python frames.py"): [PEERS],
-    ("docs/side-by-side.md", "python opendp"): [PEERS],
-    ("docs/side-by-side.md", "python diffprivlib"): [PEERS],
-    ("docs/side-by-side.md", "python tumult"): [PEERS],
+    ("lab/side-by-side.md", "python"): [WALK],
+    ("lab/side-by-side.md", "python people.py"): [WALK, PEERS],
+    ("lab/side-by-side.md", "python frames.py"): [PEERS],
+    ("lab/side-by-side.md", "python opendp"): [PEERS],
+    ("lab/side-by-side.md", "python diffprivlib"): [PEERS],
+    ("lab/side-by-side.md", "python tumult"): [PEERS],
     ("docs/*.md", "python"): [PYTHON],
+    ("lab/*.md", "python"): [PYTHON],
     ("docs/learning.md", "text"): [OUTPUT],
     ("docs/itemsets.md", "console"): [ITEMSETS],
     ("docs/howto/*.md", "python"): [HOWTO],
@@ -137,12 +137,12 @@ RUN_BY = {
     ("docs/paper.md", "sh"): [BENCHMARKS],
     ("docs/paper-map.md", "python map"): [FRESH],
     ("docs/paper-map.md", "text printed"): [FRESH],
-    ("docs/additive-results.md", "sh"): [BENCHMARKS],
-    ("docs/learning-results.md", "sh"): [BENCHMARKS],
-    ("docs/markers-results.md", "sh"): [BENCHMARKS],
-    ("docs/features-results.md", "sh"): [BENCHMARKS],
-    ("docs/canaries.md", "sh"): [BENCHMARKS],
-    ("benchmarks/README.md", "sh"): [BENCHMARKS],
+    ("lab/additive-results.md", "sh"): [BENCHMARKS],
+    ("lab/learning-results.md", "sh"): [BENCHMARKS],
+    ("lab/markers-results.md", "sh"): [BENCHMARKS],
+    ("lab/features-results.md", "sh"): [BENCHMARKS],
+    ("lab/canaries.md", "sh"): [BENCHMARKS],
+    ("lab/benchmarks/README.md", "sh"): [BENCHMARKS],
 }
 """The tests that run the blocks of a page. A benchmark takes minutes: of its command only the
 options are tried.
@@ -235,7 +235,7 @@ def test_commands_of_benchmarks_are_there(command: str) -> None:
     words = shlex.split(command)
     words = words[2:] if words[1] == "compare" else words[1:]
     assert words[:2] == ["python", "-m"]
-    assert words[2].startswith("benchmarks.")
+    assert words[2].startswith("lab.benchmarks.")
     done = subprocess.run(
         [sys.executable, *words[1:3], "--help"],
         cwd=ROOT,

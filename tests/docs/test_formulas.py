@@ -19,7 +19,7 @@ sys.path.append(str(ROOT / "tools"))
 
 import formulas  # noqa: E402  # the tools are scripts, not a package
 
-PAGES = sorted((ROOT / "docs").rglob("*.md"))
+PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *(ROOT / "lab").rglob("*.md")])
 PROOFS = sorted((ROOT / "docs/proofs").glob("*.md"))
 CODE = re.compile(r"^ *```.*?^ *```$|`[^`]*`", re.MULTILINE | re.DOTALL)
 DISPLAY = re.compile(r"^\$\$\n(.*?)\n\$\$$", re.MULTILINE | re.DOTALL)

@@ -89,11 +89,14 @@ def test_a_wheel_is_built_and_installed_by_the_commands_shown(tmp_path):
     assert any(version in path.name for path in (tmp_path / "dist").iterdir())
 
 
+LAB = [page.relative_to(ROOT).as_posix() for page in sorted((ROOT / "lab").glob("*.md"))]
+
+
 def places(pattern):
     """The files of the package, the pages and the tools in which a pattern occurs."""
     return {
         path.relative_to(ROOT).as_posix()
-        for name in ("docs", "src", "tools", "README.md", "CONTRIBUTING.md", "SECURITY.md")
+        for name in ("docs", "src", "tools", "README.md", "CONTRIBUTING.md", *LAB)
         for path in [ROOT / name, *(ROOT / name).rglob("*")]
         if path.suffix in (".py", ".md", ".html")
         and re.search(pattern, path.read_text(encoding="utf-8"))

@@ -52,7 +52,7 @@ def without_noise(lines):
 
 def stored(kind, *keys):
     """Rows of the result, by these columns and the contender."""
-    text = (ROOT / "benchmarks/results/itemset-quality.json").read_text(encoding="utf-8")
+    text = (ROOT / "lab/benchmarks/results/itemset-quality.json").read_text(encoding="utf-8")
     rows = json.loads(text)[kind]
     found = {}
     for row in rows:

@@ -1,4 +1,4 @@
-"""The picture of docs/learning-results.md: it quotes what is stored; bounds are computed again."""
+"""The picture of lab/learning-results.md: it quotes what is stored; bounds are computed again."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from privmax.planning.theory import large_margin_gap
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = " ".join(
-    (ROOT / "docs/learning-results.md")
+    (ROOT / "lab/learning-results.md")
     .read_text(encoding="utf-8")
     .split("## What theory promises")[1]
     .split()
 )
-STORED = json.loads((ROOT / "benchmarks/results/paper-learning.json").read_text(encoding="utf-8"))
+STORED = json.loads(
+    (ROOT / "lab/benchmarks/results/paper-learning.json").read_text(encoding="utf-8")
+)
 SETTINGS = STORED["settings"]
 SIZES = SETTINGS["n"]
 PRICE = {"epsilon": SETTINGS["epsilon"], "neighbors": SETTINGS["neighbors"]}

@@ -43,9 +43,9 @@ import mechanisms  # noqa: E402  # the tools are scripts, not a package
 
 PAGES = [
     ROOT / name
-    for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "tests/README.md")
+    for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "src/README.md", "tests/README.md")
 ]
-PAGES += sorted((ROOT / "docs").rglob("*.md"))
+PAGES += sorted([*(ROOT / "docs").rglob("*.md"), *(ROOT / "lab").rglob("*.md")])
 WALKED = [ROOT / name for name in quickstart.WALKED]  # test_walks.py follows them
 HOWTOS = [page for page in sorted((ROOT / "docs/howto").glob("*.md")) if page not in WALKED]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)

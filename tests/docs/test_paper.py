@@ -13,7 +13,9 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = " ".join((ROOT / "docs/paper.md").read_text(encoding="utf-8").split())
 NAMES = ("universe", "near", "hard", "spent")
 STORED = {
-    name: json.loads((ROOT / f"benchmarks/results/paper-{name}.json").read_text(encoding="utf-8"))
+    name: json.loads(
+        (ROOT / f"lab/benchmarks/results/paper-{name}.json").read_text(encoding="utf-8")
+    )
     for name in NAMES
 }
 CONTENDERS = {row["contender"] for row in STORED["hard"]["curves"]} - {"limit"}
@@ -151,7 +153,7 @@ def test_the_page_says_what_spent_shows():
 
 
 MAP = (ROOT / "docs/paper-map.md").read_text(encoding="utf-8")
-NAMED = json.loads((ROOT / "benchmarks/results/paper-named.json").read_text(encoding="utf-8"))
+NAMED = json.loads((ROOT / "lab/benchmarks/results/paper-named.json").read_text(encoding="utf-8"))
 
 
 def percent(part, contender, **where):

@@ -43,7 +43,7 @@ def text_of(name):
 
 def files():
     """All text of the project but lock files, stored results, and what is made or hidden."""
-    folders = ("src", "tests", "tools", "benchmarks", "docs", ".ci")
+    folders = ("src", "tests", "tools", "lab", "docs", ".ci")
     found = [path for name in folders for path in (ROOT / name).rglob("*")]
     for path in [*ROOT.iterdir(), *found]:
         if path.is_file() and path.suffix in ("", ".py", ".md", ".toml", ".yml", ".yaml", ".cff"):
@@ -271,7 +271,7 @@ def test_the_citation_is_complete():
     assert cited in " ".join(text_of("docs/paper.md").split())
 
 
-PAGES = sorted((ROOT / "docs").rglob("*.md"))
+PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *(ROOT / "lab").rglob("*.md")])
 CODES = ROOT / "docs" / "command-line.md"
 ROW = re.compile(r"^\| (\d+) \| (.+?) \| (.+?) \|$", re.MULTILINE)
 HEAD = re.compile(r"^\|[^|]*\b(?:exit|status|code)\b[^|]*\|.*\n\|-", re.MULTILINE | re.IGNORECASE)

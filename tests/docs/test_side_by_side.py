@@ -1,4 +1,4 @@
-"""The blocks of docs/side-by-side.md that are for other libraries, each in the environment that
+"""The blocks of lab/side-by-side.md that are for other libraries, each in the environment that
 holds it: `./dev compare` makes the one of OpenDP and diffprivlib, `.ci/run` that of Tumult.
 """
 
@@ -24,7 +24,7 @@ quickstart = importlib.util.module_from_spec(SPEC)
 sys.modules["check_quickstart"] = quickstart  # where dataclasses look for it
 SPEC.loader.exec_module(quickstart)
 
-PAGE = (ROOT / "docs/side-by-side.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "lab/side-by-side.md").read_text(encoding="utf-8")
 PEERS = {
     "opendp": ("PRIVMAX_COMPARE", ".venv-compare", "opendp"),
     "diffprivlib": ("PRIVMAX_COMPARE", ".venv-compare", "diffprivlib"),

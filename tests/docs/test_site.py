@@ -193,7 +193,7 @@ def test_fonts_have_every_sign_that_pages_use():
     )
     for path in (ROOT / "src").rglob("*.py"):
         assert set(path.read_text(encoding="utf-8")) <= mono, path
-    for path in (ROOT / "docs").rglob("*.md"):
+    for path in [*(ROOT / "docs").rglob("*.md"), *(ROOT / "lab").rglob("*.md")]:
         text = path.read_text(encoding="utf-8")
         assert set(text) <= sans | mono, path
         blocks = [
@@ -219,13 +219,13 @@ def led(text, uri="howto/x.md", **known):
     ("uri", "link", "expected"),
     [
         ("howto/x.md", "../promises.md#timing", "../promises.md#timing"),
-        ("README.md", "../benchmarks/README.md", "project/benchmarks.md"),
-        ("project/benchmarks.md", "../docs/paper.md", "../paper.md"),
+        ("README.md", "../lab/benchmarks/README.md", "lab/benchmarks.md"),
+        ("lab/benchmarks.md", "../../docs/paper.md", "../paper.md"),
         ("reference/m.md", "../../src/privmax/profile.py", "../source/src/privmax/profile.py.md"),
     ],
 )
 def test_links_of_files_lead_to_pages(uri, link, expected, caplog):
-    known = ("promises.md", "project/benchmarks.md", "paper.md", "source/src/privmax/profile.py.md")
+    known = ("promises.md", "lab/benchmarks.md", "paper.md", "source/src/privmax/profile.py.md")
     there = {path: object() for path in known}
     assert led(f"[a]({link})\n", uri, **there) == f"[a]({expected})\n"
     assert not caplog.records

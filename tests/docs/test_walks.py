@@ -32,7 +32,10 @@ def test_a_page_works_from_top_to_bottom(page, tmp_path):
 def test_a_page_is_found_by_who_looks_for_it(page):
     """From the list of pages and from the menu of the site."""
     name = page.removeprefix("docs/")
-    assert f"({name})" in (ROOT / "docs/README.md").read_text(encoding="utf-8")
+    link = f"../{page}" if name == page else name
+    assert f"({link})" in (ROOT / "docs/README.md").read_text(encoding="utf-8")
     assert re.search(
-        rf": {re.escape(name)}$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE
+        rf": {re.escape(name)}$",
+        (ROOT / "mkdocs.yml").read_text(encoding="utf-8"),
+        re.MULTILINE,
     )

@@ -1,7 +1,7 @@
 """The search for neighbors that cost more than a mechanism says: it finds what is wrong, and finds
 nothing where nothing is.
 
-benchmarks/assurance/laws.py runs it at length; docs/assurance.md has what it found.
+lab/benchmarks/assurance/laws.py runs it at length; lab/assurance.md has what it found.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from privmax.testing import SeededCoins
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from assurance.searches import HIGHEST, Search  # noqa: E402  # programs, no package
-from assurance.settings import Setting, settings, shuffled  # noqa: E402
+from lab.assurance.searches import HIGHEST, Search  # noqa: E402  # programs, no package
+from lab.assurance.settings import Setting, settings, shuffled  # noqa: E402
 
-STORED = ROOT / "benchmarks/results/assurance-laws.json"
+STORED = ROOT / "lab/benchmarks/results/assurance-laws.json"
 ROWS = {
     row["mechanism"]: row for row in json.loads(STORED.read_text(encoding="utf-8"))["mechanisms"]
 }

@@ -1,4 +1,4 @@
-"""A guard for every rank, the mechanism of docs/sharper.md, from its formula: its leads are those
+"""A guard for every rank, the mechanism of lab/sharper.md, from its formula: its leads are those
 stored, and it is private on all small neighbors, where weaker guards are not.
 """
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-STORED = Path(__file__).parents[2] / "benchmarks/results/one-item.json"
+STORED = Path(__file__).parents[2] / "lab/benchmarks/results/one-item.json"
 
 
 @cache

@@ -162,7 +162,7 @@ def test_it_lies_between_the_paper_and_the_sharp_mechanism_in_an_open_universe()
 @pytest.mark.slow
 def test_the_stored_leads():
     """Those of docs/paper.md, which paper/near.py keeps."""
-    file = Path(__file__).resolve().parents[2] / "benchmarks/results/paper-near.json"
+    file = Path(__file__).resolve().parents[2] / "lab/benchmarks/results/paper-near.json"
     curves = json.loads(file.read_text(encoding="utf-8"))["curves"]
     rows = [row for row in curves if row["contender"] == "lmm-x"]
     assert {row["universe"] for row in rows} == {"open", "closed"}

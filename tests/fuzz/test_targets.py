@@ -12,11 +12,12 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from fuzzing import drawing
-from fuzzing.judging import ENGINE, PARSER, READER, Finding, Target, WrongError, judge
-from fuzzing.listing import targets
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from lab.fuzzing import drawing
+from lab.fuzzing.judging import ENGINE, PARSER, READER, Finding, Target, WrongError, judge
+from lab.fuzzing.listing import targets
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGETS = targets()
@@ -30,7 +31,7 @@ MANY = {PARSER: 10, READER: 3, ENGINE: 15}
 @pytest.fixture(autouse=True)
 def folder(tmp_path):
     drawing.use(tmp_path)
-    for cached in ("fuzzing.releases", "fuzzing.engines"):
+    for cached in ("lab.fuzzing.releases", "lab.fuzzing.engines"):
         if cached in sys.modules:
             for name in ("_ledger", "_parquet", "_database"):
                 getattr(getattr(sys.modules[cached], name, None), "cache_clear", lambda: None)()
@@ -93,32 +94,32 @@ def test_some_seeds_of_a_parser_are_right(name):
 # Targets that must fail
 
 BROKEN = {
-    "conditions": "fuzzing.parsers.Condition.of",
-    "numbers": "fuzzing.parsers.exact",
-    "labels": "fuzzing.parsers.read_label",
-    "universe": "fuzzing.parsers.read_universe",
-    "names": "fuzzing.parsers.read_names",
+    "conditions": "lab.fuzzing.parsers.Condition.of",
+    "numbers": "lab.fuzzing.parsers.exact",
+    "labels": "lab.fuzzing.parsers.read_label",
+    "universe": "lab.fuzzing.parsers.read_universe",
+    "names": "lab.fuzzing.parsers.read_names",
     "rules": "privmax.cli.commands.learn.load_json",
-    "schema": "fuzzing.parsers.Schema.from_file",
+    "schema": "lab.fuzzing.parsers.Schema.from_file",
     "urls": "privmax.ledger.opening.open_store",
-    "events": "fuzzing.parsers.faults",
-    "fimi": "fuzzing.files.read_fimi",
-    "basket CSV": "fuzzing.files.read_baskets",
+    "events": "lab.fuzzing.parsers.faults",
+    "fimi": "lab.fuzzing.files.read_fimi",
+    "basket CSV": "lab.fuzzing.files.read_baskets",
     "JSON Lines": "privmax.sources.files.read_objects",
-    "packed files": "fuzzing.files.read_baskets",
-    "score CSV": "fuzzing.files.ScoreFile.read",
-    "learning CSV": "fuzzing.files.read_examples",
+    "packed files": "lab.fuzzing.files.read_baskets",
+    "score CSV": "lab.fuzzing.files.ScoreFile.read",
+    "learning CSV": "lab.fuzzing.files.read_examples",
     "select": "privmax.select",
     "law": "privmax.law",
-    "itemsets": "fuzzing.releases.top_itemsets",
-    "learn": "fuzzing.releases.PrivateERM.fit",
-    "ledger files": "fuzzing.releases.Ledger.verify",
-    "forged events": "fuzzing.releases.Deployment.of",
-    "forms": "fuzzing.releases.read_question",
-    "datasets": "fuzzing.releases.read_datasets",
+    "itemsets": "lab.fuzzing.releases.top_itemsets",
+    "learn": "lab.fuzzing.releases.PrivateERM.fit",
+    "ledger files": "lab.fuzzing.releases.Ledger.verify",
+    "forged events": "lab.fuzzing.releases.Deployment.of",
+    "forms": "lab.fuzzing.releases.read_question",
+    "datasets": "lab.fuzzing.releases.read_datasets",
     "table files": "privmax.select",
     "damaged tables": "privmax.select",
-    "where in DuckDB": "fuzzing.engines.Condition.filter",
+    "where in DuckDB": "lab.fuzzing.engines.Condition.filter",
     "Ibis": "privmax.select",
     "commands": "privmax.cli.group.refuse_repetition",
 }
@@ -200,8 +201,8 @@ def test_a_campaign_by_coverage_finds_a_planted_bug(tmp_path):
     broken = tmp_path / "broken.py"
     broken.write_text(
         "import sys, runpy\n"
-        f"sys.path.insert(0, {str(ROOT / 'tools')!r})\n"
-        "import fuzzing.parsers as parsers\n"
+        f"sys.path.insert(0, {str(ROOT)!r})\n"
+        "import lab.fuzzing.parsers as parsers\n"
         "read = parsers.exact\n"
         "def exact(name, text):\n"
         "    if text.startswith('1e-6'):\n"
@@ -209,7 +210,7 @@ def test_a_campaign_by_coverage_finds_a_planted_bug(tmp_path):
         "    return read(name, text)\n"
         "parsers.exact = exact\n"
         "sys.argv = ['fuzz.py', 'numbers', '--group', 'parser', '--runs', '500']\n"
-        f"runpy.run_path({str(ROOT / 'tools/fuzz.py')!r}, run_name='__main__')\n"
+        f"runpy.run_path({str(ROOT / 'lab/fuzz.py')!r}, run_name='__main__')\n"
     )
     done = subprocess.run(
         [sys.executable, str(broken)], cwd=ROOT, capture_output=True, text=True, check=False

@@ -13,11 +13,9 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "tools"))
+from lab import mutants, mutation
 
-import mutants  # noqa: E402  # the tools are scripts, not a package
-import mutation  # noqa: E402
+ROOT = Path(__file__).resolve().parents[2]
 
 SOURCE = '''
 LIMIT = 10
@@ -128,7 +126,7 @@ def test_what_is_listed_is_listed_once():
 
 
 def test_the_stored_rate_is_that_of_its_counts():
-    stored = json.loads((ROOT / "benchmarks/results/mutation.json").read_text(encoding="utf-8"))
+    stored = json.loads((ROOT / "lab/benchmarks/results/mutation.json").read_text(encoding="utf-8"))
     rows = {row["module"]: row for row in stored["modules"]}
     assert set(rows) == {*mutants.MODULES, "all"}
     for row in rows.values():
@@ -211,8 +209,8 @@ def test_that_fails_anyway():
 
 DRIVE = """
 import sys, pathlib
-sys.path.insert(0, {tools!r})
-import mutants, mutation
+sys.path.insert(0, {lab!r})
+from lab import mutants, mutation
 mutants.ROOT = pathlib.Path({root!r})
 mutants.PACKAGE = mutants.ROOT / "src" / "privmax"
 mutants.MODULES = {{"planted": "planted.py"}}
@@ -237,7 +235,7 @@ def test_it_sees_what_is_killed_and_what_survives(tmp_path):
         "[pytest]\naddopts = --import-mode=importlib\nmarkers =\n    slow\n    engines\n",
         encoding="utf-8",
     )
-    script = DRIVE.format(tools=str(ROOT / "tools"), root=str(tmp_path))
+    script = DRIVE.format(lab=str(ROOT), root=str(tmp_path))
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "src")}
     done = subprocess.run(
         [sys.executable, "-c", script],

@@ -1,6 +1,6 @@
 """Draws against laws: the test accepts what is right, and rejects an epsilon that is a tenth wrong.
 
-benchmarks/assurance/draws.py makes a million of each; here are fewer, with the same seeds every
+lab/benchmarks/assurance/draws.py makes a million of each; here are fewer, with the same seeds every
 time. What reads the same coins is run once, and that changes nothing.
 """
 
@@ -20,7 +20,7 @@ from privmax.testing import ScriptedCoins, SeededCoins
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from assurance.draws import (  # noqa: E402  # programs, no package
+from lab.assurance.draws import (  # noqa: E402  # programs, no package
     ALPHA,
     CASES,
     chances,
@@ -33,9 +33,9 @@ pytestmark = pytest.mark.slow
 
 N = 20_000
 QUICK = [case for case in CASES if case.name in ("exponential", "nested-margin", "set-margin")]
-STORED = json.loads((ROOT / "benchmarks/results/assurance-draws.json").read_text(encoding="utf-8"))[
-    "draws"
-]
+STORED = json.loads(
+    (ROOT / "lab/benchmarks/results/assurance-draws.json").read_text(encoding="utf-8")
+)["draws"]
 
 
 def drawer(case):

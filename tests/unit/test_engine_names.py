@@ -196,7 +196,7 @@ def test_a_fact_is_stated_once():
 
 PAGES = [
     *(ROOT / name for name in ("README.md", "mkdocs.yml")),
-    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted([*(ROOT / "docs").rglob("*.md"), *(ROOT / "lab").rglob("*.md")]),
 ]
 
 

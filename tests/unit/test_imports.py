@@ -1,7 +1,7 @@
 """Which file imports which, that layers are kept, and that importing privmax loads no engine.
 
-`python tests/unit/test_imports.py` prints the package map, and writes it into docs/architecture.md
-and the table of imports, tests/unit/imports.txt, anew.
+`python tests/unit/test_imports.py` prints the package map, and writes it into src/README.md, and
+writes the table of imports, tests/unit/imports.txt.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "privmax"
 TABLE = Path(__file__).with_name("imports.txt")
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
+MAP = ROOT / "src" / "README.md"
 
 ENGINES = {
     "duckdb",
@@ -208,7 +209,7 @@ def test_a_module_is_not_called_like_a_function_it_exports():
 
 
 def test_the_page_shows_the_package_as_it_is():
-    page = ARCHITECTURE.read_text(encoding="utf-8")
+    page = MAP.read_text(encoding="utf-8")
     assert f"```text map\n{package_map()}\n```" in page, "run python tests/unit/test_imports.py"
 
 
@@ -332,9 +333,9 @@ def test_dir_lists_the_modules_that_can_be_named():
 def write() -> None:
     """Write the table and the map anew."""
     TABLE.write_text(table(), encoding="utf-8")
-    before, fence, rest = ARCHITECTURE.read_text(encoding="utf-8").partition("```text map\n")
+    before, fence, rest = MAP.read_text(encoding="utf-8").partition("```text map\n")
     _, end, after = rest.partition("\n```\n")
-    ARCHITECTURE.write_text(f"{before}{fence}{package_map()}{end}{after}", encoding="utf-8")
+    MAP.write_text(f"{before}{fence}{package_map()}{end}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":

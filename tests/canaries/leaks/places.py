@@ -1,6 +1,6 @@
 """Where is looked, what counts as a leak there, and what is known to remain.
 
-The table of docs/canaries.md is made of this: `python -m leaks.run --table` prints it.
+The table of lab/canaries.md is made of this: `python -m leaks.run --table` prints it.
 """
 
 from __future__ import annotations

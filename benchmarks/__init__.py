@@ -1,6 +1,0 @@
-"""Speed, quality and pictures of the paper. Run as modules from the project's root."""
-
-import sys
-from pathlib import Path
-
-sys.path.append(str(Path(__file__).parents[1] / "tools"))  # servers.py, which tests use too

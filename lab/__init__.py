@@ -1,0 +1,1 @@
+"""What shows that privmax is true and fast: nothing here is part of the package. See README.md."""
