@@ -40,6 +40,7 @@ def next_steps(
         Ask again with a larger epsilon; every request has its own privacy cost.
         If there is a public list of candidates, declare the universe; delta 0 then works.
     """
+    from privmax.groups import GroupedRelease
     from privmax.mechanisms.registry import registered_name
 
     known = registered_name(release.mechanism) is not None
@@ -57,7 +58,13 @@ def next_steps(
         steps.append(f"Leave out {spell('ranked')}: a set needs a smaller lead than an order.")
     if floor:
         steps.append(f"Lower {spell('floor')}, now {floor}: nothing at or below it can stand out.")
-    if known and universe is not None and universe.is_open:
+    if isinstance(release, GroupedRelease):  # in groups the universe is always open
+        if release.notes_on_groups:
+            steps.append(
+                f"If there is a public list of groups, declare it ({spell('groups')}): finding "
+                "them then takes no part of the cost."
+            )
+    elif known and universe is not None and universe.is_open:
         declare = "declare the universe" if spell is str else f"give {spell('universe')}"
         steps.append(
             f"If there is a public list of candidates, {declare}; {spell('delta')} 0 then works."

@@ -73,6 +73,7 @@ class ParameterError(PrivmaxError, ValueError):
         self.allowed = allowed
         self.remedy = remedy
         self.missing = False
+        self.is_absent = False  # a column that is not there: the remedy may list those that are
 
     @classmethod
     def required(cls, name: str, why: str = "", remedy: str = "") -> ParameterError:
@@ -151,10 +152,13 @@ def column_error(option: str, name: object, columns: Sequence[Any], kind: str) -
         shown += f" and {len(columns) - _MOST_COLUMNS} more"
     listed = f"The columns are {shown}."
     if name is None:
-        return ParameterError.required(option, f"the {kind} needs it", f"Name a column. {listed}")
-    near = nearest(str(name), columns)
-    hint = "" if near is None else f"Did you mean {near!r}? "
-    return ParameterError(option, name, f"the {kind} has no such column", hint + listed)
+        error = ParameterError.required(option, f"the {kind} needs it", f"Name a column. {listed}")
+    else:
+        near = nearest(str(name), columns)
+        hint = "" if near is None else f"Did you mean {near!r}? "
+        error = ParameterError(option, name, f"the {kind} has no such column", hint + listed)
+    error.is_absent = True
+    return error
 
 
 def nearest(name: str, names: Iterable[object]) -> str | None:

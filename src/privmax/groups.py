@@ -71,25 +71,17 @@ class Groups:
         if not isinstance(self.by, str):
             raise ParameterError("by", self.by, "it must name a column", 'For example "region".')
         whole("groups_per_user", self.groups_per_user)
-        if isinstance(self.groups, list | tuple | set) and not self.groups:
-            allowed = "there must be at least one group"
-            raise ParameterError("groups", "<labels>", allowed, "Leave it out to have them found.")
         assert self.share is not None
         assert self.grouping
 
     @cached_property
     def grouping(self) -> Grouping:
         """The groups as a source takes them: in their canonical form, sorted by name."""
-        universe = Universe.of(self.groups, "groups")
-        if universe.is_open:
+        if self._is_open:
             return Grouping(self.by, None, self.groups_per_user)
-        if universe.labels is None:
-            raise ParameterError(
-                "groups", self.groups, "it must be open, or list all groups", "Give their names."
-            )
-        wrong = None
+        wrong, given = None, _require_list(self.groups)
         try:
-            labels = universe.plain_labels()
+            labels = Universe.of(given, "groups").plain_labels()
         except ParameterError as error:
             wrong = ParameterError("groups", error.value, error.allowed, error.remedy)
         if wrong is not None:
@@ -99,7 +91,7 @@ class Groups:
     @cached_property
     def share(self) -> Fraction:
         """The part of the cost that finds groups: 0 where they are declared."""
-        if Universe.of(self.groups, "groups").is_open:
+        if self._is_open:
             given = SHARE if self.groups_share is None else self.groups_share
             return open_probability("groups_share", given, "For example 1/4.")
         if self.groups_share is not None:
@@ -108,6 +100,11 @@ class Groups:
                 "Leave it out.",
             )  # fmt: skip
         return Fraction(0)
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether groups are found."""
+        return isinstance(self.groups, str) and self.groups == OPEN
 
     def check(
         self,
@@ -176,6 +173,18 @@ class Groups:
             if options.get(name) is not None
         }
         return {**options, **divided}
+
+
+def _require_list(groups: Collection[Hashable] | str) -> Collection[Hashable]:
+    """Declared groups, if they are a collection of at least one."""
+    if not hasattr(groups, "__len__") or isinstance(groups, str | bytes):
+        shown = groups if isinstance(groups, str | bool | int) else f"<{type(groups).__name__}>"
+        allowed = "it must be open, or a collection of all groups"
+        raise ParameterError("groups", shown, allowed, 'For example ["north", "south"].')
+    if not len(groups):
+        allowed = "there must be at least one group"
+        raise ParameterError("groups", "<labels>", allowed, "Leave it out to have them found.")
+    return groups
 
 
 _SHARED = ("requested", "ranked", "error", "noise", "apart", "relative_noise")

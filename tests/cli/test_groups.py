@@ -124,11 +124,23 @@ def test_without_users_rows_are_counted_and_standard_input_is_read():
 WRONG = {
     "a column that is not there": (["--by", "reigon"], "--by reigon"),
     "by is the item": (["--by", "page"], "--by page: the same column is given as item"),
-    "ready scores": (["--by", "region", "--score", "n"], "--by region: ready scores"),
-    "no groups": (["--by", "region", "--groups", "empty.csv"], "--groups"),
+    "ready scores": (
+        ["--by", "region", "--score", "n"],
+        "--by region: ready scores have no individuals to count in one group each. Count rows or",
+    ),
+    "no groups": (
+        ["--by", "region", "--groups", "empty.csv"],
+        "--groups <labels>: there must be at least one group. Leave it out to have them found.",
+    ),
     "a group twice": (["--by", "region", "--groups", "twice.csv"], "more than once"),
-    "no such file": (["--by", "region", "--groups", "gone.csv"], "--groups gone.csv"),
-    "a number of groups": (["--by", "region", "--groups", "3"], "--groups"),
+    "no such file": (
+        ["--by", "region", "--groups", "gone.csv"],
+        "--groups gone.csv: it must be the name of a file with all groups, and there is no such "
+        "file. Leave it out to have groups found at a part of the cost.",
+    ),
+    "a number of groups": (
+        ["--by", "region", "--groups", "3"], "--groups 3: it must be the name of a file",
+    ),
     "no groups of each": (["--by", "region", "--groups-per-user", "0"], "--groups-per-user 0"),
     "a share of 1": (["--by", "region", "--groups-share", "1"], "--groups-share 1"),
     "a share of declared": (
@@ -136,8 +148,11 @@ WRONG = {
     ),
     "groups alone": (["--groups", "regions.csv"], "--groups regions.csv: it needs --by"),
     "groups per user alone": (["--groups-per-user", "2"], "it needs --by"),
-    "replace": (["--by", "region", "--neighbors", "replace"], "leave a group for another"),
-    "a closed universe": (["--by", "region", "--universe", "regions.csv"], "open universe"),
+    "replace": (["--by", "region", "--neighbors", "replace"], "Use neighbors add-remove"),
+    "a closed universe": (
+        ["--by", "region", "--universe", "regions.csv"],
+        "groups are for an open universe. Leave universe out.",
+    ),
 }  # fmt: skip
 
 
@@ -164,5 +179,10 @@ def test_the_ledger_charges_once_and_a_repeated_request_is_free():
 
 
 def test_no_answer_at_all_says_what_to_do():
-    found = run("visits.csv", *DECLARED, "--epsilon", "0.001", "--delta", "1e-9")
+    little = ["--epsilon", "0.001", "--delta", "1e-9"]
+    found = run("visits.csv", *DECLARED, *little)
     assert "next       See how clear a winner must be: privmax plan" in found.stdout
+    assert "public list" not in found.stdout
+    found = run("visits.csv", *NAMED, *little)
+    assert "public list of groups, declare it (--groups): finding them" in found.stdout
+    assert "--universe" not in found.stdout

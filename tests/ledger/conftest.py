@@ -1,13 +1,25 @@
-"""What tests of ledgers need: the folder of crash.py and faults/ on Python's path."""
+"""What tests of ledgers need: a ledger, and the folder of crash.py and faults/ on the path."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from privmax import Privacy
+from privmax.ledger import Ledger
+
 sys.path.append(str(Path(__file__).parent))
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    """A new ledger, whose history is checked after the test."""
+    with Ledger.create(tmp_path / "budget.db", "sales", budget=Privacy(10, "1e-5")) as made:
+        yield made
+        assert made.verify() == []
 
 
 def pytest_terminal_summary(

@@ -2,45 +2,18 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import pytest
+from group_questions import DECLARED, QUESTIONS, ROWS, Untouchable, kinds, select
 
-import privmax
 from privmax import Groups, Privacy
 from privmax.errors import BudgetError, DataError, LedgerError, ParameterError
 from privmax.ledger import Ledger
 from privmax.packing import FEW
-from privmax.sources.grouped import GroupedSource
-
-PRICE = {"epsilon": 1, "delta": "1e-6"}
-ROWS = pd.DataFrame(
-    [(who, "north" if who < 300 else "south", "tea" if who < 300 else "ale") for who in range(500)],
-    columns=["user", "region", "item"],
-)
-DECLARED = Groups("region", ["north", "south", "west"])
 
 
-class Untouchable:
-    """Data that must not be looked at."""
-
-    def __getattribute__(self, name):
-        raise AssertionError("the data was touched")
-
-
-@pytest.fixture
-def ledger(tmp_path):
-    with Ledger.create(tmp_path / "budget.db", "sales", budget=Privacy(10, "1e-5")) as made:
-        yield made
-        assert made.verify() == []
-
-
-def select(data, **options):
-    named = {"item": "item", "user": "user", "by": DECLARED}
-    return privmax.select(data, **{**named, **PRICE, **options})
-
-
-def kinds(ledger):
-    return [event.kind for event in ledger.history()]
+@pytest.fixture(params=QUESTIONS.values(), ids=QUESTIONS)
+def question(request):
+    return request.param
 
 
 def test_all_groups_are_one_charge_and_one_recorded_answer(ledger):
@@ -57,32 +30,32 @@ def test_all_groups_are_one_charge_and_one_recorded_answer(ledger):
 
 
 @pytest.mark.parametrize("by", ["region", DECLARED], ids=["open", "declared"])
-def test_a_repeated_request_returns_the_same_without_reading(ledger, by):
-    first = select(ROWS, by=by, counts="0.5", ledger=ledger.request("r1"))
-    again = select(Untouchable(), by=by, counts="0.5", ledger=ledger.request("r1"))
+def test_a_repeated_request_returns_the_same_without_reading(ledger, question, by):
+    asked = {"by": by, **question.extra, "ledger": ledger.request("r1")}
+    first = question.ask(**asked)
+    again = question.ask(Untouchable(), **asked)
     assert again == first
-    assert (type(again), again.groups, again.counts, again.notes) == (
-        type(first), first.groups, first.counts, first.notes,
+    assert (type(again), again.groups, again.describe_numbers(), again.notes) == (
+        type(first), first.groups, first.describe_numbers(), first.notes,
     )  # fmt: skip
     assert again.recorded is not None
     assert kinds(ledger) == ["created", "reserved", "released"]
 
 
-CHANGED = [
-    {"by": "region"},
-    {"by": Groups("region", ["north", "south"])},
-    {"by": Groups("region", ["north", "south", "west"], 2)},
-    {"by": Groups("region", groups_share="1/2")},
-    {"by": None},
-    {"by": Groups("user2", ["north", "south", "west"])},
+OTHERS = [
+    "region",
+    Groups("region", ["north", "south"]),
+    Groups("region", ["north", "south", "west"], 2),
+    Groups("region", groups_share="1/2"),
+    None,
 ]
 
 
-@pytest.mark.parametrize("changed", CHANGED, ids=str)
-def test_a_request_id_is_for_one_question(ledger, changed):
-    select(ROWS, ledger=ledger.request("r1"))
-    with pytest.raises(LedgerError, match="with a different question"):
-        select(ROWS, **changed, ledger=ledger.request("r1"))
+def test_a_request_id_is_for_one_question(ledger, question):
+    question.ask(ledger=ledger.request("r1"))
+    for changed in (*({"by": by} for by in OTHERS), question.other):
+        with pytest.raises(LedgerError, match="with a different question"):
+            question.ask(**changed, ledger=ledger.request("r1"))
     assert kinds(ledger) == ["created", "reserved", "released"]
 
 
@@ -98,28 +71,28 @@ def test_what_the_budget_does_not_allow_is_refused_before_reading(ledger):
     assert kinds(ledger) == ["created"]
 
 
-def test_it_is_charged_before_the_draw_and_recorded_before_it_leaves(ledger, monkeypatch):
-    seen, original = [], GroupedSource.names
+def test_it_is_charged_before_the_draw_and_recorded_before_it_leaves(ledger, question, monkeypatch):
+    seen, original = [], question.source.names
 
     def names(self, drawn):
         seen.append(kinds(ledger))
         return original(self, drawn)
 
-    monkeypatch.setattr(GroupedSource, "names", names)
-    select(ROWS, ledger=ledger.request("r1"))
+    monkeypatch.setattr(question.source, "names", names)
+    question.ask(ledger=ledger.request("r1"))
     assert seen == [["created", "reserved"]]
 
 
-def test_a_failure_after_the_draw_is_no_answer_and_stays_so(ledger, monkeypatch):
+def test_a_failure_after_the_draw_is_no_answer_and_stays_so(ledger, question, monkeypatch):
     def fail(self, drawn):
         raise RuntimeError("tea")
 
     with monkeypatch.context() as patched:
-        patched.setattr(GroupedSource, "names", fail)
+        patched.setattr(question.source, "names", fail)
         with pytest.raises(Exception) as refused:  # noqa: PT011
-            select(ROWS, ledger=ledger.request("r1"))
+            question.ask(ledger=ledger.request("r1"))
     assert "tea" not in str(refused.value)
-    again = select(ROWS, ledger=ledger.request("r1"))
+    again = question.ask(ledger=ledger.request("r1"))
     assert again.groups == {"north": (), "south": (), "west": ()}
     assert again.recorded is not None
 

@@ -6,18 +6,14 @@ in every container and wherever among the rows it stands.
 
 from __future__ import annotations
 
-import csv
-import json
 from collections import Counter
 from contextlib import closing
+from functools import partial
 
-import duckdb
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from group_tables import CONTAINERS, columns_of
 from plain_groups import restrict
 
 from privmax.mechanisms.contract import Outcome
@@ -29,41 +25,6 @@ from privmax.sources.tables import Columns
 NAMES = ("user", "region", "item")
 COLUMNS = Columns("item", "user")
 
-
-def columns_of(rows):
-    return dict(zip(NAMES, map(list, zip(*rows, strict=True)), strict=True))
-
-
-def as_csv(rows, folder):
-    path = folder / "rows.csv"
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([NAMES, *rows])
-    return path
-
-
-def as_json_lines(rows, folder):
-    path = folder / "rows.jsonl"
-    path.write_text("".join(json.dumps(dict(zip(NAMES, row, strict=True))) + "\n" for row in rows))
-    return path
-
-
-def as_parquet(rows, folder):
-    pq.write_table(pa.table(columns_of(rows)), folder / "rows.parquet")
-    return folder / "rows.parquet"
-
-
-CONTAINERS = {
-    "pandas": lambda rows, folder: pd.DataFrame(columns_of(rows)),
-    "pandas, categories": lambda rows, folder: pd.DataFrame(columns_of(rows)).astype("category"),
-    "polars, categories": lambda rows, folder: pl.DataFrame(columns_of(rows)).with_columns(
-        pl.all().cast(pl.Categorical)
-    ),
-    "Arrow": lambda rows, folder: pa.table(columns_of(rows)),
-    "CSV": as_csv,
-    "JSON Lines": as_json_lines,
-    "Parquet": as_parquet,
-    "DuckDB": lambda rows, folder: duckdb.from_arrow(pa.table(columns_of(rows))),
-}
 
 numbers = np.random.default_rng(11)
 CROWD = [
@@ -95,7 +56,7 @@ def scores(data, per_user=1):
 
 
 def is_unmoved(container, folder, per_user=1):
-    make = CONTAINERS[container]
+    make = partial(CONTAINERS[container], NAMES)
     apart = scores(make(CROWD, folder), per_user) + scores(make(NEW, folder), per_user)
     return scores(make(TOGETHER, folder), per_user) == apart
 
@@ -129,8 +90,8 @@ ODD = {
 @pytest.mark.parametrize("row", ODD.values(), ids=ODD)
 def test_one_row_of_any_type_moves_nobody_else(row):
     """pandas makes objects of the whole column."""
-    before = scores(pd.DataFrame(columns_of(CROWD)))
-    after = scores(pd.DataFrame(columns_of([row, *CROWD])))
+    before = scores(pd.DataFrame(columns_of(NAMES, CROWD)))
+    after = scores(pd.DataFrame(columns_of(NAMES, [row, *CROWD])))
     own = {} if row[1] is None or row[2] is None else {(row[1], row[2]): 1}
     assert sum((after - before).values()) == len(own)
     assert not before - after
@@ -142,4 +103,4 @@ def test_scores_are_those_of_plain_python():
         for group, counts in restrict(CROWD).items()
         for item, score in counts.items()
     }
-    assert scores(pd.DataFrame(columns_of(CROWD))) == expected
+    assert scores(pd.DataFrame(columns_of(NAMES, CROWD))) == expected

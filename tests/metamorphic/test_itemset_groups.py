@@ -6,18 +6,14 @@ alone, in every container.
 
 from __future__ import annotations
 
-import csv
-import json
 from collections import Counter
 from contextlib import closing
+from functools import partial
 
-import duckdb
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from group_tables import CONTAINERS, columns_of
 from plain_baskets import restrict_baskets
 
 from privmax.itemsets.reading.grouped import open_groups
@@ -28,39 +24,6 @@ from privmax.sources.tables import Columns
 
 NAMES = ("user", "basket", "region", "item")
 
-
-def columns_of(rows):
-    return dict(zip(NAMES, map(list, zip(*rows, strict=True)), strict=True))
-
-
-def as_csv(rows, folder):
-    path = folder / "rows.csv"
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([NAMES, *rows])
-    return path
-
-
-def as_json_lines(rows, folder):
-    path = folder / "rows.jsonl"
-    path.write_text("".join(json.dumps(dict(zip(NAMES, row, strict=True))) + "\n" for row in rows))
-    return path
-
-
-def as_parquet(rows, folder):
-    pq.write_table(pa.table(columns_of(rows)), folder / "rows.parquet")
-    return folder / "rows.parquet"
-
-
-CONTAINERS = {
-    "pandas": lambda rows, folder: pd.DataFrame(columns_of(rows)),
-    "pandas, categories": lambda rows, folder: pd.DataFrame(columns_of(rows)).astype("category"),
-    "polars": lambda rows, folder: pl.DataFrame(columns_of(rows)),
-    "Arrow": lambda rows, folder: pa.table(columns_of(rows)),
-    "CSV": as_csv,
-    "JSON Lines": as_json_lines,
-    "Parquet": as_parquet,
-    "DuckDB": lambda rows, folder: duckdb.from_arrow(pa.table(columns_of(rows))),
-}
 
 numbers = np.random.default_rng(12)
 CROWD = [
@@ -109,7 +72,7 @@ def plain(rows, **options):
 
 
 def is_unmoved(container, folder, per_user=1):
-    make = CONTAINERS[container]
+    make = partial(CONTAINERS[container], NAMES)
     apart = supports(make(CROWD, folder), per_user) + supports(make(NEW, folder), per_user)
     return supports(make(TOGETHER, folder), per_user) == apart
 
@@ -130,18 +93,20 @@ def test_an_order_of_groups_that_follows_from_other_rows_is_noticed(monkeypatch,
 
 @pytest.mark.parametrize("per_user", [1, 2])
 def test_supports_are_those_of_plain_python(per_user):
-    assert supports(pd.DataFrame(columns_of(CROWD)), per_user) == plain(CROWD, per_user=per_user)
+    assert supports(pd.DataFrame(columns_of(NAMES, CROWD)), per_user) == plain(
+        CROWD, per_user=per_user
+    )
     declared = ("place 1", "place 3")
-    found = supports(pd.DataFrame(columns_of(CROWD)), per_user, declared=declared)
+    found = supports(pd.DataFrame(columns_of(NAMES, CROWD)), per_user, declared=declared)
     assert found == plain(CROWD, per_user=per_user, declared=declared)
 
 
 def test_baskets_are_individuals_where_there_are_no_users():
     rows = [(None, f"{user} {basket}", group, item) for user, basket, group, item in CROWD]
-    frame = pd.DataFrame(columns_of(rows)).drop(columns="user")
+    frame = pd.DataFrame(columns_of(NAMES, rows)).drop(columns="user")
     assert supports(frame, columns=Columns("item")) == plain(rows)
     new = [(None, f"{user} {basket}", group, item) for user, basket, group, item in NEW]
-    both = pd.DataFrame(columns_of([*new, *rows])).drop(columns="user")
+    both = pd.DataFrame(columns_of(NAMES, [*new, *rows])).drop(columns="user")
     assert supports(both, columns=Columns("item")) == Counter(plain(rows)) + Counter(plain(new))
 
 
@@ -159,4 +124,4 @@ ODD = {
 @pytest.mark.parametrize("row", ODD.values(), ids=ODD)
 def test_one_row_of_any_type_moves_nobody_else(row):
     """One item makes no pair. pandas makes objects of the whole column."""
-    assert supports(pd.DataFrame(columns_of([row, *CROWD]))) == plain(CROWD)
+    assert supports(pd.DataFrame(columns_of(NAMES, [row, *CROWD]))) == plain(CROWD)

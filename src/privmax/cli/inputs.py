@@ -176,10 +176,15 @@ def read_universe(value: str, columns: int, option: str = "universe") -> Univers
                            "file",
             "Leave it out if the candidates are not known in advance.",
         )  # fmt: skip
+    return Universe.of(_read_labels(value, columns, option), option)
+
+
+def _read_labels(file: str, columns: int, option: str) -> list[Any]:
+    """Read labels of so many columns each, one per line of a file that `option` names."""
     labels: list[Any] = []
     wrong = ""
     try:
-        with open_lines(Path(value), ",") as rows:
+        with open_lines(Path(file), ",") as rows:
             for line, row in rows:
                 if row and len(row) != columns:
                     raise DataError(
@@ -191,7 +196,7 @@ def read_universe(value: str, columns: int, option: str = "universe") -> Univers
         wrong = f"--{option}: {error}"
     if wrong:
         raise DataError(wrong)
-    return Universe.of(labels, option)
+    return labels
 
 
 def read_groups(
@@ -211,9 +216,16 @@ def read_groups(
     from privmax.groups import Groups  # it needs the sources, which take long to load
 
     if by is not None:
-        labels = OPEN if groups is None else read_universe(groups, 1, "groups")
         times = 1 if per_user is None else per_user
-        return Groups(by, labels, times, share)  # type: ignore[arg-type]
+        if groups is None or groups == OPEN:
+            return Groups(by, OPEN, times, share)
+        if not os.path.isfile(groups):
+            raise ParameterError(
+                "groups", groups, "it must be the name of a file with all groups, and there is no "
+                                  "such file",
+                "Leave it out to have groups found at a part of the cost.",
+            )  # fmt: skip
+        return Groups(by, _read_labels(groups, 1, "groups"), times, share)
     extra = {"groups": groups, "groups_per_user": per_user, "groups_share": share}
     for name, value in extra.items():
         if value is not None:
@@ -265,7 +277,7 @@ def explain(error: PrivmaxError, file: str, header_is_public: bool = False) -> s
         return describe_error(named)
     is_text = file.startswith(SAMPLE) or file == "-" or file.lower().endswith(CSV)
     hidden = is_text and not header_is_public
-    if isinstance(error, ParameterError) and error.name in _COLUMNS and hidden:
+    if isinstance(error, ParameterError) and error.is_absent and error.name in _COLUMNS and hidden:
         people = " To count people, give --user." if error.name == "score" else ""
         shown = ParameterError(error.name, error.value, error.allowed, FIRST_LINE + people)
         return describe_error(shown)

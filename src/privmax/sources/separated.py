@@ -130,7 +130,9 @@ def no_column(option: str, name: str, names: Sequence[str], *, shown: bool) -> P
     """
     if shown:
         return column_error(option, name, list(names), "file")
-    return ParameterError(option, name, "the file has no such column", FIRST_LINE)
+    error = ParameterError(option, name, "the file has no such column", FIRST_LINE)
+    error.is_absent = True
+    return error
 
 
 def repetition(name: str) -> DataError:
