@@ -494,7 +494,9 @@ def wrapped(command: str) -> str:
     return "\n".join(lines)
 
 
-INTRODUCTION = """# Troubleshooting: common errors and fixes
+INTRODUCTION = """# Mistakes and their messages
+
+To fix a problem, start with [troubleshooting](howto/troubleshooting.md).
 
 `tools/check_quickstart.py` ran every command below, and the page shows its real output; tests
 repeat them. An error names the mistake and says what to do. It never quotes the content of a file,

@@ -105,7 +105,6 @@ RUN_BY = {
     ("docs/howto/exports.md", "console"): [WALK],
     ("docs/howto/exports.md", "python"): [WALK],
     ("docs/howto/lawyer.md", "console"): [WALK],
-    ("docs/howto/lawyer.md", "python"): [WALK],
     ("docs/howto/nightly.md", "console"): [WALK],
     ("docs/howto/nightly.md", "python"): [WALK],
     ("docs/howto/nightly.md", "sh nightly.sh"): [WALK],

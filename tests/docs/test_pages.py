@@ -175,6 +175,24 @@ def test_links_lead_somewhere(page):
             }, target
 
 
+TROUBLE = ROOT / "docs/howto/troubleshooting.md"
+
+
+def test_troubleshooting_quotes_messages_that_privmax_prints():
+    """tests/cli/test_mistakes.py compares the page of mistakes with what commands print."""
+    printed = quickstart.MISTAKES_PAGE.read_text(encoding="utf-8")
+    table = TROUBLE.read_text(encoding="utf-8").split("## Errors")[1]
+    quoted = re.findall(r"^\| `([^`]+)`[^|]*\|", table, re.MULTILINE)
+    assert len(quoted) > 9
+    assert [message for message in quoted if message not in printed] == []
+
+
+def test_troubleshooting_names_the_lead_that_a_winner_needs():
+    text = " ".join(TROUBLE.read_text(encoding="utf-8").split())
+    lead = NestedMargin(epsilon=1, delta="1e-6").lead(candidates=None)
+    assert f"[how clear a winner must be](../planning.md): {lead} people." in text
+
+
 PURE = {"epsilon": 1, "neighbors": REPLACE}
 PRICE = {**PURE, "delta": "1e-6"}
 LEADS = {
