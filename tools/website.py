@@ -37,6 +37,7 @@ PROJECT = {
     "CONTRIBUTING.md": "project/contributing.md",
     "SECURITY.md": "project/security.md",
     "src/README.md": "project/package.md",
+    "tests/ledger/faults/README.md": "project/ledger-faults.md",
     "tests/README.md": "project/tests.md",
     "lab/benchmarks/README.md": "lab/benchmarks.md",
     **{f"lab/{page.name}": f"lab/{page.name}" for page in sorted((ROOT / "lab").glob("*.md"))},

@@ -66,7 +66,7 @@ def test_the_page_says_what_universe_shows():
         f"{at('large-margin', 20):.4f} at 2^20, where",
         f"permute-and-flip still has {at(flip, 20):.4f}.",
         f"mechanism has {at('nested-margin', None):.3f} with the same 44 records",
-        f"the limit being {at('limit', None):.4f}, and {at('nested-margin', None, tied=10):.3f} "
+        f"(the limit is {at('limit', None):.4f}), and {at('nested-margin', None, tied=10):.3f} "
         f"with ten tied",
     ):
         assert words in PAGE
@@ -86,17 +86,17 @@ def test_the_page_says_what_near_shows():
     for words in (
         f"{lead('theorem', 1)} records at ℓ = 1 and {lead('theorem', 10**6)} at ℓ = 10^6",
         f"theorem: {lead('large-margin', 1)} and {lead('large-margin', 10**6)} in an open universe",
-        f"nested margin mechanism needs {lead('nested-margin', 1)} and "
-        f"{lead('nested-margin', 10**6)} there",
-        f"{lead('lmm-x', 1)} and {lead('lmm-x', 10**6)}; below {lead('limit', 1)} nothing is "
+        f"There the nested margin mechanism needs {lead('nested-margin', 1)} and "
+        f"{lead('nested-margin', 10**6)}, and",
+        f"{lead('lmm-x', 1)} and {lead('lmm-x', 10**6)}. Below {lead('limit', 1)} nothing is "
         f"possible",
         f"the paper's mechanism needs {lead('large-margin', 1, 'closed')} records for a single "
         f"winner",
-        f"with all of ε and needs {lead('permute-and-flip', 1, 'closed')}.",
+        f"uses all of ε and needs {lead('permute-and-flip', 1, 'closed')}.",
         f"permute-and-flip needs {lead('permute-and-flip', 10**6, 'closed')} records and the "
         f"nested mechanism "
         f"{lead('nested-margin', 10**6, 'closed')}",
-        f"they win from about {rounded['large-margin']} candidates on",
+        f"The paper's constants win from about {rounded['large-margin']} candidates on",
         f"sharp margin mechanism from about {rounded['sharp-margin']}, the nested one from about "
         f"{rounded['nested-margin']}",
     ):
@@ -111,12 +111,13 @@ def test_the_page_says_what_hard_shows():
     limit = half("limit")
     least = min(min(curve("hard", contender)["failure"]) for contender in CONTENDERS)
     for words in (
-        f"nobody here fails less often than {math.floor(100 * least)} % of the time",
-        f"With {tied} near maximizers the theorem says that a lead of {error} records is too small",
+        f"every mechanism here fails at least {math.floor(100 * least)} % of the time",
+        f"With {tied} near maximizers, the theorem says that a lead of {error} records is "
+        f"too small",
         f"the sharper limit that {limit - 1} is: {limit} is the least",
-        f"Permute-and-flip does it with {half('permute-and-flip')} in",
-        f"nested margin mechanism with {half('nested-margin')} in an open one",
-        f"The paper's needs {half('large-margin')}, as",
+        f"Permute-and-flip needs {half('permute-and-flip')} in",
+        f"nested margin mechanism {half('nested-margin')} in an open one",
+        f"The paper's mechanism needs {half('large-margin')}, as",
         f"and {half('large-margin-truncated')} with truncated noise",
         f"The gap test needs {half('gap-test')} whatever ℓ is",
     ):
@@ -133,13 +134,13 @@ def test_the_page_says_what_spent_shows():
     share = {key: f"{row['spent']:.2f}" for key, row in rows.items()}
     paper = rows["large-margin", ALL]
     for words in (
-        f"{paper['pairs']} for the paper's mechanism, what it releases in all spends "
-        f"{share['large-margin', ALL]} of ε and its item alone "
-        f"{share['large-margin', ITEM]}:",
-        f"Truncated noise makes the {share['large-margin', ALL]} a "
+        f"over {paper['pairs']} audited pairs of neighbors, the paper's mechanism spends "
+        f"{share['large-margin', ALL]} of ε on everything that it releases, and "
+        f"{share['large-margin', ITEM]} on its item alone:",
+        f"With truncated noise, {share['large-margin', ALL]} becomes "
         f"{share['large-margin-truncated', ALL]}.",
-        f"the nested margin mechanism {share['nested-margin', ALL]}.",
-        f"The sharp one spends {share['sharp-margin', ALL]}:",
+        f"the nested margin mechanism {share['nested-margin', ALL]}, and the sharp one "
+        f"{share['sharp-margin', ALL]}:",
     ):
         assert words in PAGE
     for name in (

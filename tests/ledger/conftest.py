@@ -25,7 +25,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """The table of docs/ledger.md, once all faults were made to happen."""
+    """The table of faults/README.md, once all faults were made to happen."""
     if config.option.faults == "full":
         import faults
 

@@ -16,7 +16,7 @@ from privmax.ledger.checks import TRIGGERS
 from privmax.privacy import Privacy
 
 CENT = Charge(Privacy("1/100"), unit="user")  # what a release of a worker costs
-PAGE = Path(__file__).resolve().parents[2] / "docs/ledger.md"
+PAGE = Path(__file__).parent / "faults/README.md"
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 A trial makes one fault happen many times and then looks for what was lost. Every run of the tests
 makes each a few times; `./dev test tests/ledger/test_bad_days.py -n 0 --faults full` makes each as
-often as the table of docs/ledger.md says, prints that table and stores its counts in counts.json.
+often as the table of README.md says, prints that table and stores its counts in counts.json.
 """
 
 from __future__ import annotations
