@@ -570,28 +570,63 @@ def test_the_look_and_the_rest_cost_epsilon(monkeypatch):
 
 
 @pytest.mark.parametrize("per_user", [1, 2, 3, 9])
-def test_one_individual_moves_one_count_of_the_look(per_user):
+def test_one_individual_moves_one_count_of_the_look(per_user, monkeypatch):
     """Bins are disjoint and hold every number of keys: what they count is seen without noise."""
     search = KeySearch(epsilon=1, delta="0.01", per_user=per_user)
+    seen = []
+
+    class Silence:
+        """Noise that notes what it is added to."""
+
+        def __radd__(self, number):
+            seen.append(number)
+            return number
+
+    monkeypatch.setattr(procedure, "discrete_laplace", lambda scale, coins: Silence())
 
     def bins(holdings):
-        found = []
-        ballots = Ballots(holdings)
-
-        class Tally:
-            def tally(self, most):
-                found.append(most)
-                return ballots.tally(most)
-
-        search.look(Tally(), SeededCoins("bins"))
-        assert found == [per_user]
-        return np.array(ballots.tally(per_user))
+        seen.clear()
+        search.look(Ballots(holdings), None)
+        return np.array(seen)
 
     holdings = {"u": "ab", "w": "c"}
     for keys in subsets("abcde"):
         moved = bins({**holdings, "v": keys}) - bins(holdings)
         assert moved.sum() == bool(keys)
         assert (moved >= 0).all()
+
+
+def look(tally, *noise, monkeypatch, per_user=30):
+    """What follows from a tally with this noise, which has a scale of 100."""
+    drawn = iter(noise)
+    monkeypatch.setattr(procedure, "discrete_laplace", lambda scale, coins: next(drawn))
+
+    class Tally:
+        def tally(self, most):
+            return [tally.get(number, 0) for number in range(1, most + 1)]
+
+    return KeySearch(epsilon=1, delta="1e-6", per_user=per_user).look(Tally(), None)
+
+
+def test_noise_on_many_keys_does_not_outweigh_individuals_with_one(monkeypatch):
+    """Noise of 2.4 scales on the count of 17 to 30 keys would weigh as much as everyone else."""
+    people, root, slots = look({1: 700}, 0, 100, -150, 0, 0, 240, monkeypatch=monkeypatch)
+    assert (people, root, slots) == (890, 1, procedure.LEAST_SLOTS)
+    assert root < procedure.ENOUGH
+
+
+def test_noise_below_zero_does_not_hide_individuals_with_many_keys(monkeypatch):
+    people, root, slots = look({1: 300, 7: 900}, 0, 0, 0, 0, -240, -240, monkeypatch=monkeypatch)
+    assert people == 720
+    assert root > procedure.ENOUGH
+    assert slots == 6  # the root of the mean of 1 (of 300) and 6.5² (of 900), rounded up
+
+
+def test_where_no_count_is_clear_individuals_are_taken_for_usual_ones(monkeypatch):
+    people, root, slots = look({5: 200}, 240, 0, -90, 0, 0, 90, monkeypatch=monkeypatch)
+    assert (people, slots) == (440, procedure.USUAL)
+    assert root > procedure.ENOUGH
+    assert look({}, 0, 0, 0, monkeypatch=monkeypatch, per_user=4)[2] == 4
 
 
 def test_answers_to_the_question_move_by_a_norm_of_one_at_most():

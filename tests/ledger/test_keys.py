@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from random import Random
 
 import pandas as pd
@@ -188,3 +190,41 @@ def test_the_form_depends_on_what_is_released_alone(ledger):
         *_, answered = ledger.history()
         assert isinstance(answered.body["answer"]["items"], form)
         assert keys(Untouchable(), per_user=1, ledger=ledger.request(f"r{number}")) == release
+
+
+KILLED = """
+import os, sys
+import privmax
+from privmax.keyset.release import AllKeys
+from privmax.ledger import Ledger
+
+draw = AllKeys.draw
+
+def draw_and_die(*given):
+    draw(*given)
+    os._exit(9)
+
+AllKeys.draw = draw_and_die
+with Ledger(sys.argv[1], "sales") as ledger:
+    privmax.keys(sys.argv[2], item="item", user="user", epsilon=1, delta="1e-6",
+                 ledger=ledger.request("r1"))
+"""
+
+
+def test_a_process_killed_between_draw_and_record_is_charged_once_and_answered_once(tmp_path):
+    """What it drew is lost with it. The charge stays, and pays for the one answer there is."""
+    ROWS.to_parquet(tmp_path / "rows.parquet")
+    with Ledger.create(tmp_path / "budget.db", "sales", budget=Privacy(10, "1e-5")) as made:
+        words = [sys.executable, "-c", KILLED, made.where, str(tmp_path / "rows.parquet")]
+        killed = subprocess.run(words, check=False, capture_output=True)
+        assert killed.returncode == 9, killed.stderr
+        assert kinds(made) == ["created", "reserved"]
+        assert made.spent == Privacy(1, "1e-6")
+        first, again = (
+            keys(str(tmp_path / "rows.parquet"), ledger=made.request("r1")) for _ in range(2)
+        )
+        assert first.items == again.items
+        assert (first.recorded is None, again.recorded is None) == (True, False)
+        assert kinds(made) == ["created", "reserved", "released"]
+        assert made.spent == Privacy(1, "1e-6")
+        assert made.verify() == []

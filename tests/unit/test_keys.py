@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import closing
 
+import ibis
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -20,6 +21,7 @@ from privmax.keyset.release import AllKeys, DrawnKeys
 from privmax.keyset.rounds import KeyRounds
 from privmax.noise.coins import SYSTEM
 from privmax.packing import FEW
+from privmax.sources.engines.duckdb import DuckDB
 from privmax.sources.reading import pairs
 from privmax.sources.tables import Columns
 from privmax.testing import SeededCoins
@@ -207,6 +209,47 @@ def test_a_notebook_lists_some_keys_and_says_how_many_more_there_are():
     assert "… and 130 more" in page
     assert page.count("<bdi>") < 40
     assert len(release.to_frame("polars")) == 150
+
+
+def test_totals_by_key_are_arrays_and_not_rows_of_python(monkeypatch):
+    """A tuple of two numbers takes ten times the memory of two numbers in arrays."""
+    number = 5000
+    rows = pl.DataFrame({"user": range(number), "item": range(number)})
+    longest = []
+    ask = DuckDB.rows
+    monkeypatch.setattr(
+        DuckDB, "rows", lambda self, table: longest.append(rows := ask(self, table)) or rows
+    )
+    make = DuckDB.table_of
+
+    def table_of(self, columns, schema, stack):
+        assert all(isinstance(column, np.ndarray) for column in columns.values())
+        return make(self, columns, schema, stack)
+
+    monkeypatch.setattr(DuckDB, "table_of", table_of)
+    with closing(pairs(rows, Columns("item", "user"), "")) as source:
+        values = np.ones(number, np.int64)
+        assert (source.everyone.give(3, 0) > 0).all()
+        some = source.everyone.among(np.arange(number - 1))
+        assert some.survey(np.arange(number) % 2 == 0)[0] > 0
+        assert (some.give(3, 1, values) > 0).sum() == number - 1
+    assert max(map(len, longest)) < 10
+
+
+def test_tables_that_are_not_asked_again_are_dropped():
+    """The different rows are as large as the data, and are not asked again once pairs are made."""
+    engine = ibis.duckdb.connect()
+    table = engine.create_table("log", pl.DataFrame({"user": ["u", "v"], "item": ["a", "a"]}))
+
+    def made():
+        return {name for name in engine.list_tables() if name.startswith("privmax_counts")}
+
+    with closing(pairs(table, Columns("item", "user"), "")) as source:
+        assert len(made()) == 2  # keys, and pairs
+        source.everyone.give(2, 0, np.ones(1, np.int64))
+        assert len(made()) == 2
+        assert source.name(np.arange(1)) == ["a"]
+    assert not made()
 
 
 @pytest.mark.parametrize("number", [0, 1, FEW, FEW + 1, 5 * FEW])

@@ -94,8 +94,10 @@ COUNTS_EPSILON, COUNTS_DELTA, COUNTS_PART = 1.5, "2e-6", 0.5
 """What keys with counts cost in all, and the part of epsilon for counts where there are two."""
 
 
-def ours(pairs: Pairs, epsilon: float, delta: float, most: int, random: Random) -> Marks:
-    return find_keys(pairs.user, pairs.key, epsilon, delta, most, random)
+def ours(
+    pairs: Pairs, epsilon: float, delta: float, most: int, random: Random, exact: bool = False
+) -> Marks:
+    return find_keys(pairs.user, pairs.key, epsilon, delta, most, random, exact)
 
 
 def one_key(pairs: Pairs, epsilon: float, delta: float, most: int, random: Random) -> Marks:

@@ -143,33 +143,61 @@ def geometric_chances(epsilon: float, delta: float, most: int) -> Floats:
 
 LOOKS, MANY_LOOKS, MANY = (0.03, 0.15), (0.05, 0.22), 16
 QUESTION = 0.004
-ONE_KEY = 1.28
+ONE_KEY, FAINT, USUAL = 1.36, 2.5, 12
 LOOK_DELTA, LAST_DELTA, GAUSS_DELTA = 0.02, 0.36, 0.6
 
 
 def find_keys(
-    user: Ints, key: Ints, epsilon: float, delta: float, per_user: int, random: Random
+    user: Ints,
+    key: Ints,
+    epsilon: float,
+    delta: float,
+    per_user: int,
+    random: Random,
+    exact: bool = False,
 ) -> Marks:
-    """Which keys the default of `privmax keys` releases, in floats: a prototype."""
+    """Which keys the default of `privmax keys` releases, in floats: a prototype.
+
+    `exact`: it decides without noise, which is not private.
+    """
     pairs = Pairs(user, key)
     if per_user == 1:
         return geometric(pairs, epsilon, delta, 1, random)
-    root, slots = _plan(pairs, epsilon / 100, per_user, random)
+    root, slots = _plan(pairs, epsilon / 100, per_user, random, exact)
     epsilon *= 0.99
     if root < ONE_KEY:
         return geometric(pairs, epsilon, delta, 1, random)
     return _rounds(pairs, epsilon, delta, per_user, slots, random)
 
 
-def _plan(pairs: Pairs, epsilon: float, most: int, random: Random) -> tuple[float, int]:
+def rounds_alone(
+    pairs: Pairs,
+    epsilon: float,
+    delta: float,
+    most: int,
+    random: Random,
+    slots: int = USUAL,
+    used: float = 1,
+) -> Marks:
+    """What runs where people have several keys, whatever they have; `used`: the part of epsilon."""
+    return _rounds(pairs, used * epsilon, delta, most, slots, random)
+
+
+def _plan(
+    pairs: Pairs, epsilon: float, most: int, random: Random, exact: bool
+) -> tuple[float, int]:
     """From a noisy histogram of keys per person: the mean root, and the slots of the last round."""
     highs = np.array([2**b for b in range(63) if 2**b < most] + [most])
     middles = (np.r_[0, highs[:-1]] + 1 + highs) / 2
     bins = np.searchsorted(highs, np.minimum(pairs.degrees(), most))
     counts = np.bincount(bins, minlength=highs.size).astype(float)
-    counts += random.geometric(1 - np.exp(-epsilon), highs.size)
-    counts -= random.geometric(1 - np.exp(-epsilon), highs.size)
-    people = max(1, counts.sum())
+    if not exact:
+        counts += random.geometric(1 - np.exp(-epsilon), highs.size)
+        counts -= random.geometric(1 - np.exp(-epsilon), highs.size)
+        counts[counts < FAINT / epsilon] = 0
+    people = counts.sum()
+    if people == 0:
+        return float(np.sqrt(min(USUAL, most))), min(USUAL, most)
     ends = np.r_[middles[:-1], most]
     square = max(1, (counts * ends**2).sum() / people)
     slots = min(max(int(np.ceil(np.sqrt(square))), 3), most)

@@ -31,7 +31,16 @@ from privmax.privacy import ADD_REMOVE, Neighbors, Privacy
 LOOK = Fraction(1, 100)
 """The part of epsilon that counts individuals by how many keys they have."""
 
-ENOUGH = Fraction(128, 100)
+FAINT = Fraction(5, 2)
+"""A noisy count of fewer individuals than this many scales of its noise is taken for 0.
+
+Most such counts are noise, and one of many keys would weigh more than all others together.
+"""
+
+USUAL = 12
+"""How many keys an individual is taken to have where all counts are faint."""
+
+ENOUGH = Fraction(136, 100)
 """Mean root of the number of keys from which on rounds find more than one key each does."""
 
 LEAST_SLOTS = 3
@@ -161,25 +170,30 @@ class KeySearch(Parameters):
             How many individuals there are, the mean root of their number of keys, and how many of
             their keys count in the last round; all from noisy counts.
         """
-        tally = source.tally(self.per_user)
-        people, roots, squares, low = 0, Fraction(0), Fraction(0), 0
+        tally, scale = source.tally(self.per_user), 1 / (LOOK * self.epsilon)
+        people, clear, roots, squares, low = 0, 0, Fraction(0), Fraction(0), 0
         while low < self.per_user:
             high = min(max(2 * low, 1), self.per_user)
-            number = sum(tally[low:high]) + discrete_laplace(1 / (LOOK * self.epsilon), coins)
-            middle = Fraction(low + 1 + high, 2)
+            number = sum(tally[low:high]) + discrete_laplace(scale, coins)
             people += number
-            roots += number * Fraction(isqrt(int(middle * (1 << 32))), 1 << 16)
-            squares += number * (self.per_user if high == self.per_user else middle) ** 2
+            if number >= FAINT * scale:
+                middle = Fraction(low + 1 + high, 2)
+                clear += number
+                roots += number * _root(middle)
+                squares += number * (self.per_user if high == self.per_user else middle) ** 2
             low = high
-        slots = isqrt(math.ceil(max(squares / max(people, 1), Fraction(1))) - 1) + 1
-        return (
-            people,
-            roots / max(people, 1),
-            min(max(slots, LEAST_SLOTS), self.per_user),
-        )
+        if not clear:
+            usual = min(USUAL, self.per_user)
+            return people, _root(Fraction(usual)), usual
+        slots = isqrt(math.ceil(squares / clear) - 1) + 1
+        return people, roots / clear, min(max(slots, LEAST_SLOTS), self.per_user)
 
     def _draw_single(
         self, source: Electorate, seen: dict[str, int | float], coins: Coins
     ) -> FoundKeys:
         numbers = self.single.draw(source.everyone, coins)
         return FoundKeys(numbers, {"keys_per_user": 1, **seen})
+
+
+def _root(number: Fraction) -> Fraction:
+    return Fraction(isqrt(int(number * (1 << 32))), 1 << 16)

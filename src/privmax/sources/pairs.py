@@ -145,11 +145,12 @@ class Pairs:
     ) -> tuple[Any, Any]:
         """Tables of the keys with their numbers, in the order of the keys, and of the pairs."""
         engine, stack = self._engine, self._stack
+        passing = stack.enter_context(ExitStack())
         columns_of = dict(zip([*self._items, USER], [*names, str(columns.user)], strict=True))
         wanted = {own: engine.key(table[name]) for own, name in columns_of.items()}
         needed = [*self._items, USER] if columns.missing_users == DROP else self._items
         different = keep_complete(table, wanted, needed).distinct()
-        pairs = engine.keep(different, stack)
+        pairs = engine.keep(different, passing)
         if pairs is not different:
             engine.end_reading()
         self._check_users(pairs)
@@ -159,7 +160,7 @@ class Pairs:
         user = USER
         if not (engine.types_bind and pairs[USER].type().is_integer()):
             # Whole numbers are sorted and joined faster than what the data calls its individuals.
-            users = number_values(engine, pairs, [USER], NUMBER, stack)
+            users = number_values(engine, pairs, [USER], NUMBER, passing)
             joined = joined.join(users, USER)
             user = NUMBER
         hashed = []
@@ -172,7 +173,10 @@ class Pairs:
             else:
                 hashed.append(own)
         coin = engine.hash_values([joined[name] for name in hashed], salt)
-        return keys, engine.keep(joined.select(KEY, **{USER: joined[user], COIN: coin}), stack)
+        made = engine.keep(joined.select(KEY, **{USER: joined[user], COIN: coin}), stack)
+        if engine.is_made(keys) and engine.is_made(made):
+            passing.close()  # as large as the rows, and not asked again
+        return keys, made
 
     def _check_users(self, pairs: Any) -> None:
         missing = pairs[USER].isnull().ifelse(1, 0).sum().fill_null(0)
@@ -190,10 +194,10 @@ class Pairs:
 
     def totals(self, table: Any) -> Integers:
         """Rows of a key and a total as an array by key; 0 where there is no row."""
-        rows = self.ask(table.select(KEY, TOTAL))
+        wanted = table.select(KEY, TOTAL)
+        places, values = ask("the counting", self._engine.numbers, wanted)
         totals = np.zeros(self.number, np.int64)
-        if rows:
-            places, values = np.array(rows, np.int64).T
+        if places.size:
             if places.min() < 0 or places.max() >= self.number:
                 raise EngineError(CHANGED)
             totals[places] = values
@@ -202,9 +206,9 @@ class Pairs:
     def ask(self, table: Any) -> list[tuple[Any, ...]]:
         return ask("the counting", self._engine.rows, table)
 
-    def keep(self, table: Any) -> Any:
-        """Have the engine make a table once."""
-        return self._engine.keep(table, self._stack)
+    def keep(self, table: Any, stack: ExitStack | None = None) -> Any:
+        """Have the engine make a table once; without `stack` it stays until all is closed."""
+        return self._engine.keep(table, self._stack if stack is None else stack)
 
     def hash(self, column: Any, turn: int) -> Any:
         """Another hash for every turn."""
@@ -272,24 +276,28 @@ class Ballots:
         Returns:
             The totals by key, in steps.
         """
+        if values is not None:
+            return self._give_valued(most, turn, values)
+        totals, degrees = np.zeros(self._pairs.number, np.int64), self._degrees
+        weight = _weigh(1.0, _least(degrees[DEGREE], most))  # once for each individual
+        each = self._table.join(degrees.mutate(**{WEIGHT: weight}), USER)
+        for part in self._choose(each, degrees, most, turn):
+            totals += self._add_up(part, part[WEIGHT])
+        return totals
+
+    def _give_valued(self, most: int, turn: int, values: Integers) -> Integers:
+        """The same in proportion to values."""
         pairs, totals = self._pairs, np.zeros(self._pairs.number, np.int64)
-        if values is None:
-            degrees = self._degrees
-            weight = _weigh(1.0, _least(degrees[DEGREE], most))  # once for each individual
-            each = self._table.join(degrees.mutate(**{WEIGHT: weight}), USER)
-            for part in self._choose(each, degrees, most, turn):
-                totals += self._add_up(part, part[WEIGHT])
-            return totals
         valued = self._source.join(pairs.table({KEY: self._keys, VALUE: values[self._keys]}), KEY)
-        sums = pairs.keep(
-            valued.group_by(USER).agg(**{DEGREE: valued.count(), SQUARE: _square(valued)})
-        )
-        few, *many = self._choose(valued.join(sums, USER), sums, most, turn, VALUE)
-        totals += self._add_up(few, _weigh(few[VALUE].cast("float64"), few[SQUARE]))
-        for part in many:
-            own = pairs.keep(part.select(USER, KEY, VALUE))
-            each = own.join(own.group_by(USER).agg(**{SQUARE: _square(own)}), USER)
-            totals += self._add_up(each, _weigh(each[VALUE].cast("float64"), each[SQUARE]))
+        sums = valued.group_by(USER).agg(**{DEGREE: valued.count(), SQUARE: _square(valued)})
+        with ExitStack() as passing:
+            sums = pairs.keep(sums, passing)
+            few, *many = self._choose(valued.join(sums, USER), sums, most, turn, VALUE)
+            totals += self._add_up(few, _weigh(few[VALUE].cast("float64"), few[SQUARE]))
+            for part in many:
+                own = pairs.keep(part.select(USER, KEY, VALUE), passing)
+                each = own.join(own.group_by(USER).agg(**{SQUARE: _square(own)}), USER)
+                totals += self._add_up(each, _weigh(each[VALUE].cast("float64"), each[SQUARE]))
         return totals
 
     def survey(self, low: NDArray[np.bool_]) -> tuple[int, int]:

@@ -597,7 +597,12 @@ def list_numbers(engine: Engine, columns: Mapping[str, Iterable[int]], stack: Ex
     """Whole numbers of ours, as a table of the engine."""
     import ibis
 
-    values = {name: np.fromiter(column, np.int64).tolist() for name, column in columns.items()}
+    values = {
+        name: np.asarray(column, np.int64)
+        if isinstance(column, np.ndarray)
+        else np.fromiter(column, np.int64)
+        for name, column in columns.items()
+    }
     schema = ibis.schema(dict.fromkeys(values, "int64"))
     return ask("the counting", engine.table_of, values, schema, stack)
 

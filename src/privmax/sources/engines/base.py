@@ -437,10 +437,7 @@ class Engine:
 
     def numbers(self, table: Any) -> list[Any]:
         """The columns of an expression of whole numbers, none of them null, eight bytes each."""
-        import numpy as np
-
-        columns = table.to_pyarrow().columns
-        return [np.asarray(column.to_numpy(), np.int64) for column in columns]
+        return arrays_of(table.to_pyarrow())
 
     def row_at(
         self, ordered: Any, index: int, wanted: Callable[[Any], dict[str, Any]]
@@ -498,6 +495,12 @@ class Engine:
             raise refused
         return counts
 
+    def is_made(self, table: Any) -> bool:
+        """Return whether what `keep` returned is a table that needs nothing it was made of."""
+        from ibis.expr import operations
+
+        return isinstance(table.op(), operations.DatabaseTable)
+
     def create(self, name: str, table: Any) -> Any:
         return self.backend.create_table(name, table, temp=True)
 
@@ -525,6 +528,26 @@ class Engine:
         self.drop(name)
 
 
+def rows_in(columns: Mapping[str, Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of columns, which may be arrays, as values of Python.
+
+    A batch at a time: numbers of Python take many times the memory of an array.
+    """
+    length = len(next(iter(columns.values())))
+    for start in range(0, length, BATCH):
+        parts = [column[start : start + BATCH] for column in columns.values()]
+        yield from zip(
+            *(part.tolist() if hasattr(part, "tolist") else part for part in parts), strict=True
+        )
+
+
+def arrays_of(table: Any) -> list[Any]:
+    """The columns of an Arrow table of whole numbers, none of them null, eight bytes each."""
+    import numpy as np
+
+    return [np.asarray(column.to_numpy(), np.int64) for column in table.columns]
+
+
 def collect_numbers(rows: Iterable[Sequence[Any]], width: int) -> list[Any]:
     """Rows of so many whole numbers as columns of eight bytes each."""
     import numpy as np
@@ -543,6 +566,8 @@ def typed_array(values: Sequence[Any], kind: Any) -> Any:
     """
     import pyarrow
 
+    if hasattr(values, "dtype"):  # an array has no text, and no values of its own to look at
+        return pyarrow.array(values, kind)
     is_text = pyarrow.types.is_string(kind) or pyarrow.types.is_binary(kind)
     if not is_text and all(isinstance(value, str) for value in values):
         return pyarrow.array(values, pyarrow.string()).cast(kind)

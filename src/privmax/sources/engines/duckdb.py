@@ -13,6 +13,7 @@ from typing import Any
 from privmax.resources import CHOSEN, Resources
 from privmax.sources.engines.base import (
     ArrowEngine,
+    arrays_of,
     as_text,
     ask,
     call,
@@ -266,8 +267,14 @@ class DuckDB(ArrowEngine):
         That takes half a second, for values that Python reads as they are. Sums of whole numbers
         come as decimals.
         """
+        return rows_of(self._fetch(table))
+
+    def numbers(self, table: Any) -> list[Any]:
+        return arrays_of(self._fetch(table))
+
+    def _fetch(self, table: Any) -> Any:
         self.backend._run_pre_execute_hooks(table)
-        return rows_of(self.backend.con.sql(self.backend.compile(table)).to_arrow_table())
+        return self.backend.con.sql(self.backend.compile(table)).to_arrow_table()
 
     def drop(self, name: str, *, stopped: bool = False) -> None:
         if stopped:

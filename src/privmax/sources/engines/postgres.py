@@ -16,6 +16,7 @@ from privmax.sources.engines.base import (
     is_moment,
     new_name,
     quietly,
+    rows_in,
 )
 
 _TRANSIENT = ("08", "40", "53", "57", "55P03", "25P03", "25P04")
@@ -203,7 +204,7 @@ class Postgres(Engine):
         with self.backend.con.cursor() as cursor:
             cursor.execute(f'CREATE TEMPORARY TABLE "{name}" ({kinds})')
             with cursor.copy(f'COPY "{name}" FROM STDIN') as copy:
-                for row in zip(*columns.values(), strict=True):
+                for row in rows_in(columns):
                     copy.write_row(row)
         self._analyze(name)
         return operations.DatabaseTable(name, schema=schema, source=self.backend).to_expr()

@@ -92,6 +92,9 @@ class Spark(Engine):
             stack.callback(quietly, _stoppable(self.backend._session.sparkContext, name))
         return cached
 
+    def is_made(self, table: Any) -> bool:
+        return False  # a cache is filled when it is first read, and again where room was short
+
     def table_of(self, columns: Mapping[str, Sequence[Any]], schema: Any, stack: ExitStack) -> Any:
         table = super().table_of(columns, schema, stack)
         # Ibis tells Spark of the labels where it makes a view of them, and not where it keeps the

@@ -23,6 +23,7 @@ from privmax.sources.engines.base import (
     labels,
     new_name,
     quietly,
+    rows_in,
 )
 
 _UNDECLARED = "integer"
@@ -257,9 +258,7 @@ class SQLite(Engine):
         connection = self.backend.con
         stack.callback(quietly, self.drop, name)
         connection.execute(f'CREATE TEMPORARY TABLE "{name}" ({kinds})')
-        connection.executemany(
-            f'INSERT INTO "{name}" VALUES ({holes})', zip(*columns.values(), strict=True)
-        )
+        connection.executemany(f'INSERT INTO "{name}" VALUES ({holes})', rows_in(columns))
         return self._table(name, schema)
 
     def create(self, name: str, table: Any) -> Any:
