@@ -6,15 +6,18 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
 from flint import arb
 
-from privmax.mechanisms.cells import FEW, Cells, _balls, choices
+from privmax.mechanisms.cells import FEW, LOOKED_AT, NOTHING, Cells, _balls, _draw_place, choices
 from privmax.mechanisms.contract import ROUNDING
 from privmax.mechanisms.weights import clip_width, round_chances, shares
 from privmax.noise.balls import START, precision
+from privmax.noise.samplers import weighted
+from privmax.testing import ScriptedCoins, SeededCoins
 
 UNIT = 2.0**-53
 """A float is within this part of what it was rounded from."""
@@ -45,7 +48,7 @@ def test_a_first_look_at_large_sets_holds_the_truth():
     scale = rows[-1] / exact_rows[-1]
     for row, truth in zip(rows, exact_rows, strict=True):
         assert row.overlaps(truth * scale)
-        assert row.rad() <= 1e-6 * row.mid() + arb(1e-290)
+        assert row.rad() <= 1e-6 * row.mid() + 2 * arb(NOTHING)
 
 
 def test_the_law_of_large_sets_is_as_exact_as_it_states():
@@ -86,6 +89,129 @@ def test_a_first_look_needs_no_prefix():
     assert cells.prefixes == [0]
     assert cells.error < 1e-9
     assert_law(cells)
+
+
+def single(number, size, step=1, rate=Fraction(1, 4)):
+    """Sets among candidates of different scores."""
+    levels = [(step * place + place // 3, 1) for place in range(number)]
+    return Cells(levels, size, rate, rate / 3)
+
+
+FAR_AND_NEAR = [single(900, 300), single(900, 300, 40), single(2000, 40, rate=Fraction(1, 900))]
+
+
+def assert_nothing_heavy_is_left_out(cells):
+    """Rows without the cells that are left out, and rows of all cells."""
+    found = cells._log_rows()
+    whole = np.array(
+        [np.logaddexp.reduce(cells._log_row(place)) for place in range(len(cells.prefixes))]
+    )
+    most = whole.max()
+    assert np.all(found <= whole + 1e-9)
+    assert np.abs(np.exp(found - most) - np.exp(whole - most)).max() <= NOTHING + 1e-9
+    assert np.logaddexp.reduce(found) == pytest.approx(np.logaddexp.reduce(whole), abs=1e-11)
+    gone = np.exp(whole - most)[np.isneginf(found)]
+    assert gone.sum() <= NOTHING
+    return len(gone)
+
+
+@pytest.mark.parametrize("cells", FAR_AND_NEAR, ids=["near", "far", "flat"])
+def test_what_a_first_look_leaves_out_is_as_good_as_nothing(cells):
+    assert cells.has_look
+    assert_nothing_heavy_is_left_out(cells)
+
+
+def test_a_first_look_leaves_out_most_rows_where_scores_are_far_apart():
+    assert assert_nothing_heavy_is_left_out(single(900, 300, 40)) > 100
+
+
+def test_blocks_that_are_bounded_by_the_wrong_corner_are_noticed(monkeypatch):
+    cells = single(900, 300)
+    honest = Cells._log_ways
+
+    def wrong(self, prefixes, reaches):
+        found = honest(self, prefixes, reaches)
+        return found / 2 if len(prefixes) > 1 else found
+
+    monkeypatch.setattr(Cells, "_log_ways", wrong)
+    with pytest.raises(AssertionError):
+        assert_nothing_heavy_is_left_out(cells)
+
+
+@pytest.mark.parametrize("cells", [single(80, 40), single(80, 40, 10**9), single(80, 40, 10**15)])
+def test_floats_bound_the_sum_over_prefixes(cells):
+    """Far apart, all of its terms are tiny; then floats are too coarse, and balls are asked for."""
+    assert cells.has_look
+    with precision(START):
+        rough = cells.last()
+    with precision(10**4):
+        exact = cells.last()
+    assert rough.overlaps(exact)
+    assert rough.rad() < 1e-2 * rough.mid()
+
+
+def test_floats_that_are_too_coarse_are_not_used():
+    assert single(80, 40)._last_look is not None
+    assert single(80, 40, 10**15)._last_look is None
+
+
+@pytest.mark.parametrize("step", [10**17, 10**30, 10**200])
+def test_depths_of_any_size_are_looked_at(step):
+    cells = single(80, 40, step)
+    assert cells.has_look
+    with precision(START):
+        assert cells.total().overlaps(arb(1))
+        assert cells.draw(SeededCoins(1)) == (40, 40)
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 2**401), Fraction(2**401)])
+def test_rates_that_floats_cannot_square_are_for_balls(rate):
+    assert not single(80, 40, rate=rate).has_look
+
+
+def test_places_are_those_of_balls_coin_by_coin():
+    """The same outcome, from the same number of bits."""
+    weights = np.array([3.0, 1.0, 0.0, 5.0, 1e-9, 2.0])
+
+    def exact():
+        return [arb(weight) for weight in weights.tolist()]
+
+    for script in range(1 << 10):
+        found = []
+        for draw in (partial(_draw_place, weights, 1e-12, exact), partial(weighted, exact)):
+            coins = Bits(script, 10)
+            found.append((draw(coins), coins.used))
+        assert found[0] == found[1]
+
+
+class Bits:
+    """Scripted bits, and then zeros and ones in turn."""
+
+    def __init__(self, script, length):
+        self._script, self._length = ScriptedCoins(script, length), length
+        self.used = 0
+
+    def bits(self, n):
+        assert n == 1
+        self.used += 1
+        return self._script.bits(1) if self.used <= self._length else self.used % 2
+
+
+def test_a_place_too_near_a_cut_is_asked_of_balls():
+    """The cut is at a third; floats put it a little before, and the real is between the two."""
+    asked = []
+
+    def exact():
+        asked.append(True)
+        return [arb(1), arb(2)]
+
+    rough = np.array([1 - 1e-9, 2.0])
+    third = sum(1 << 2 * place for place in range(32))  # 0.010101… in 64 bits, below a third
+    assert _draw_place(rough, 1e-9, exact, Bits(third << 1, 65)) == 0
+    assert asked
+    assert LOOKED_AT < 64
+    assert _draw_place(rough, 1e-9, exact, Bits(1, 1)) == 1
+    assert len(asked) == 1
 
 
 def test_only_differences_of_depths_count():

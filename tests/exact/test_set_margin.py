@@ -653,8 +653,8 @@ def test_a_first_look_has_the_law_of_balls(mechanism, here, monkeypatch):
 def test_a_wrong_float_is_found(monkeypatch):
     """The bound is no wider than needed to miss a mistake in the ninth digit."""
     mechanism, here = LOOKS[0]
-    honest = cells._log_choices
-    monkeypatch.setattr(cells, "_log_choices", lambda n, m: honest(n, m) * (1 + 1e-9))
+    honest = Cells._log_ways
+    monkeypatch.setattr(Cells, "_log_ways", lambda *given: honest(*given) * (1 + 1e-9))
     with pytest.raises(AssertionError):
         test_what_floats_tell_holds_the_truth(mechanism, here)
 

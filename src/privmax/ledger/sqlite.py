@@ -35,10 +35,14 @@ from privmax.sources.engines.sqlite import SQLite
 
 T = TypeVar("T")
 
-PAUSE = 0.0005, 0.005
-"""Seconds between two attempts, at least and at most: as long as a commit or two take. By chance,
-so that everybody has a turn.
+PAUSE = 0.002, 0.03
+"""Seconds between two attempts to begin, at least and at most. By chance, so that everybody has a
+turn. Each attempt looks at the file again: with sixteen processes, shorter pauses cost more
+processor time than the charges themselves.
 """
+
+SHORT_PAUSE = 0.0005, 0.005
+"""The same between two attempts to commit: nobody else can begin meanwhile."""
 
 
 class FileRows(Rows):
@@ -421,7 +425,7 @@ class SqliteStore:
                     failure = self._failure(error, committing=committing, request=request)
             if failure is not None:
                 raise failure  # here and not above: SQLite's own words stay behind
-            _pause()  # until those who read have ended; nobody else can begin to
+            _pause_briefly()  # until those who read have ended; nobody else can begin to
 
     def _failure(
         self, error: Exception, *, committing: bool = False, request: str | None = None
@@ -490,6 +494,10 @@ def _set_closed(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
 
 def _pause() -> None:
     time.sleep(random.uniform(*PAUSE))
+
+
+def _pause_briefly() -> None:
+    time.sleep(random.uniform(*SHORT_PAUSE))
 
 
 def _text(stored: bytes) -> str | bytes:

@@ -15,7 +15,7 @@ so cell (p, u) weighs C(u − p, size − p)·D_p·D'_u, and a set of that cell 
 subset of the ranks p + 1 … u. All terms are positive.
 
 Weights are balls. Where there are many cells, the first look at them is in floats, with a bound of
-all their errors; whoever needs to know more gets balls of any precision.
+all their errors. A draw that floats leave undecided goes on with balls of any precision.
 
 Proof:      docs/proofs/set-margin.md
 """
@@ -23,11 +23,12 @@ Proof:      docs/proofs/set-margin.md
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 from itertools import accumulate, pairwise
+from typing import Any
 
 import numpy as np
 from flint import arb, ctx
@@ -37,10 +38,11 @@ from privmax.mechanisms.contract import ROUNDING
 from privmax.mechanisms.weights import shares
 from privmax.noise.balls import START, ball, precision
 from privmax.noise.coins import Coins
-from privmax.noise.samplers import weighted
+from privmax.noise.samplers import Uniform, find_place, weighted
 from privmax.profile import Level
 
 Floats = NDArray[np.float64]
+Ranks = NDArray[np.int64]
 Exponents = list[tuple[Fraction, Fraction | None]]
 
 MANY = 1024
@@ -52,6 +54,27 @@ LARGEST_LOG = 1 << 34
 NEGLIGIBLE = 1500.0
 """What weighs less than e to the minus this, compared with something else, is as good as nothing in
 floats."""
+
+LEFT_OUT = 66.0
+"""All cells that the first look leaves out weigh less than e to the minus this, beside the rest."""
+
+NOTHING = 1e-28
+"""Bounds what is left out, and what underflows."""
+
+COARSEST = 2.0**-11
+"""Floats with a larger bound of their errors are not used."""
+
+LOOKED_AT = 48
+"""So many bits of a uniform real are compared with floats."""
+
+LARGEST_TABLE = 1 << 17
+"""Up to so many candidates ln n! is looked up in a table."""
+
+LARGEST_RATE = Fraction(2**400)
+"""Floats look at rates up to this, and down to one over it."""
+
+DEEPEST = 1 << 500
+"""What is deeper counts as so deep in floats. Its weight is 0 either way."""
 
 FEW = 512
 """Below this ln n! is rounded from a ball, from here on it comes from Stirling's series."""
@@ -91,8 +114,14 @@ class Cells:
 
     def draw(self, coins: Coins) -> tuple[int, int]:
         """Draw a cell by its weight: how long its prefix is, and how far it reaches."""
-        row = weighted(self._rows, coins)
-        column = weighted(lambda: self._row(row), coins)
+        if self.has_look:
+            error = self._look.error
+            row = _draw_place(self._look.rows, error, self._rows, coins)
+            parts = _shares(self._log_row(row))
+            column = _draw_place(parts, error, lambda: self._row(row), coins)
+        else:
+            row = weighted(self._rows, coins)
+            column = weighted(lambda: self._row(row), coins)
         return self.prefixes[row], self.reaches[column]
 
     def total(self) -> arb:
@@ -102,7 +131,12 @@ class Cells:
         return sum(self._rows(), start=arb(0))
 
     def last(self) -> arb:
-        """Return Σ C(width − p, size − p)·D_p over all prefixes shorter than `size`."""
+        """Return Σ C(width − p, size − p)·D_p over all prefixes shorter than `size`.
+
+        At the precision in force or that of floats.
+        """
+        if self._is_first_look() and self._last_look is not None:
+            return self._last_look
         prefixes, _ = self._both_weights()
         column = [
             choices(self.width - p, self.size - p) * weight
@@ -150,7 +184,10 @@ class Cells:
         """Whether there are so many cells that floats look at them first, and can."""
         if len(self.prefixes) * len(self.reaches) <= MANY or self.width >= 1 << 53:
             return False
-        return self.size * self.width.bit_length() < LARGEST_LOG
+        rates = self._inside, self._outside
+        return self.size * self.width.bit_length() < LARGEST_LOG and all(
+            1 / LARGEST_RATE <= rate <= LARGEST_RATE for rate in rates
+        )
 
     def _is_first_look(self) -> bool:
         """Whether floats are enough: they can look, and nobody asks for more."""
@@ -161,14 +198,13 @@ class Cells:
     def _rows(self) -> list[arb]:
         """Weight of all cells of each prefix; at the first look, up to a common factor."""
         if self._is_first_look():
-            return self._look.rows
+            return _balls(self._look.rows, self._look.error)
         return [sum(self._row(place), start=arb(0)) for place in range(len(self.prefixes))]
 
     def _row(self, place: int) -> list[arb]:
         """Weight of each cell of one prefix; at the first look, up to a common factor."""
         if self._is_first_look():
-            logs = self._log_row(place)
-            return _balls(np.exp(logs - logs.max()), self._look.error)
+            return _balls(_shares(self._log_row(place)), self._look.error)
         p = self.prefixes[place]
         prefixes, reaches = self._both_weights()
         return [
@@ -207,41 +243,112 @@ class Cells:
 
     @cached_property
     def _look(self) -> _Look:
-        logs = np.array([_log_sum(self._log_row(place)) for place in range(len(self.prefixes))])
-        # the three terms are explained on the proof page
-        error = (
-            2.0**-46 * (self._cut + 8 * FEW)
-            + 2.0**-42
-            + 2.0**-52 * (len(self.prefixes) + len(self.reaches))
-        )
+        error = self._bound(self._cut)
+        logs = self._log_rows()
         middle = _log_sum(logs)
         with precision(START):
             total = arb(middle, error).exp()
-        return _Look(error, middle, total, _balls(np.exp(logs - logs.max()), error))
+        return _Look(error, middle, total, _shares(logs))
+
+    @cached_property
+    def _last_look(self) -> arb | None:
+        """What `last` is by floats; None: they are too coarse."""
+        short = sum(p < self.size for p in self.prefixes)
+        logs = self._raw_logs[0][:short]
+        cut = self.size * math.log(self.width) - float(logs.max()) + NEGLIGIBLE
+        error = self._bound(cut)
+        if error > COARSEST:
+            return None
+        reach = np.array([self.width])
+        terms = self._log_ways(self._ends[0][:short, None], reach)[:, 0] + np.maximum(logs, -cut)
+        with precision(START):
+            return arb(_log_sum(terms), error).exp()
+
+    def _bound(self, cut: float) -> float:
+        """Bound the relative error of sums of cells by floats; the terms are on the proof page."""
+        tabled = self.width * math.log(self.width) if self._has_table else 0.0
+        return (
+            2.0**-46 * (cut + 8 * FEW + tabled)
+            + 2.0**-42
+            + 2.0**-52 * (len(self.prefixes) + len(self.reaches))
+        )
+
+    def _log_rows(self) -> Floats:
+        """ln of the weight of all cells of each prefix, but for cells that are as good as nothing.
+
+        Cells are taken in blocks. C(u − p, size − p) rises with u and falls with p, so a block
+        weighs at most what its corner would with the largest D and D' of the block.
+        """
+        rows, columns = (_split(len(ends)) for ends in self._ends)
+        firsts = self._ends[0][[part.start for part in rows], None]
+        lasts = self._ends[1][[part.stop - 1 for part in columns]]
+        highest = self._log_ways(firsts, lasts)
+        highest += np.array([self._logs[0][part].max() for part in rows])[:, None]
+        highest += np.array([self._logs[1][part].max() for part in columns])
+        row, column = divmod(int(highest.argmax()), len(columns))
+        heavy = self._log_cells(rows[row], columns[column]).max()
+        left_out = LEFT_OUT + math.log(len(self.prefixes) * len(self.reaches))
+        logs = np.full(len(self.prefixes), -math.inf)
+        for part, bounds in zip(rows, highest, strict=True):
+            seen = np.flatnonzero(bounds > heavy - left_out)
+            if len(seen):
+                near, far = columns[seen[0]].start, columns[seen[-1]].stop
+                logs[part] = _log_sum(self._log_cells(part, slice(near, far)))
+        return logs
 
     def _log_row(self, place: int) -> Floats:
         """ln of the weight of each cell of one prefix."""
-        p = self.prefixes[place]
-        prefixes, reaches = self._logs
-        ends = np.array(self.reaches, dtype=np.float64)
-        ways = _log_choices(ends - p, np.minimum(self.size - p, ends - self.size))
-        row: Floats = ways + prefixes[place] + reaches
+        row: Floats = self._log_cells(slice(place, place + 1), slice(None))[0]
         return row
+
+    def _log_cells(self, rows: slice, columns: slice) -> Floats:
+        """ln of the weight of some cells."""
+        ways = self._log_ways(self._ends[0][rows, None], self._ends[1][columns])
+        found: Floats = ways + self._logs[0][rows, None] + self._logs[1][columns]
+        return found
+
+    def _log_ways(self, prefixes: Ranks, reaches: Ranks) -> Floats:
+        """ln C(u − p, size − p)."""
+        some, others = self.size - prefixes, reaches - self.size
+        if self._has_table:
+            table = _log_factorials(1 << self.width.bit_length())
+            found: Floats = table[reaches - prefixes] - table[some] - table[others]
+            return found
+        return _log_choices((reaches - prefixes).astype(float), np.minimum(some, others))
+
+    @property
+    def _has_table(self) -> bool:
+        return self.width <= LARGEST_TABLE
+
+    @cached_property
+    def _ends(self) -> tuple[Ranks, Ranks]:
+        """The prefixes and the reaches."""
+        return np.array(self.prefixes), np.array(self.reaches)
 
     @cached_property
     def _logs(self) -> tuple[Floats, Floats]:
         """ln D_p and ln D'_u, or −cut where they are below that."""
-        prefixes, reaches = (
-            np.array([_log(far, step, self._cut) for far, step in exponents])
-            for exponents in self._exponents
-        )
+        prefixes, reaches = (np.maximum(logs, -self._cut) for logs in self._raw_logs)
+        return prefixes, reaches
+
+    @cached_property
+    def _raw_logs(self) -> tuple[Floats, Floats]:
+        """ln D_p and ln D'_u."""
+        outside, inside = float(self._outside), float(self._inside)
+        depths = np.array(self._depths, object if self._depths[-1] >= 1 << 63 else np.int64)
+        above = _floats(depths[self._full] - depths[: self._full + 1])
+        below = _floats(depths[self._first :] - depths[self._first])
+        falls = _floats(np.diff(depths))
+        prefixes, reaches = -(outside * above), -(inside * below)
+        prefixes[1:] += _log_falls(outside * falls[: self._full])
+        reaches[:-1] += _log_falls(inside * falls[self._first :])
         return prefixes, reaches
 
     @cached_property
     def _cut(self) -> float:
         """Where D_p or D'_u is below e to the minus this, all of its cells are negligible."""
-        prefixes, reaches = self._exponents
-        heaviest = _log(*prefixes[-1], math.inf) + _log(*reaches[0], math.inf)
+        prefixes, reaches = self._raw_logs
+        heaviest = float(prefixes[-1] + reaches[0])
         return self.size * math.log(self.width) - heaviest + NEGLIGIBLE
 
 
@@ -263,13 +370,13 @@ class _Look:
     error    bound on the relative error of each, and of sums of them
     middle   ln of the weight of all sets
     total    the weight of all sets
-    rows     weight of all cells of each prefix, up to a common factor
+    rows     weight of all cells of each prefix, beside the heaviest
     """
 
     error: float
     middle: float
     total: arb
-    rows: list[arb]
+    rows: Floats
 
 
 def _fall(step: Fraction | None) -> arb:
@@ -277,22 +384,62 @@ def _fall(step: Fraction | None) -> arb:
     return arb(1) if step is None else -(-ball(step)).expm1()
 
 
-def _log(far: Fraction, step: Fraction | None, cut: float) -> float:
-    """ln(e^(−far)·(1 − e^(−step))), but not below −cut."""
-    if far >= cut:
-        return -cut
-    with precision(START):
-        return max(-cut, float((_fall(step).log() - ball(far)).mid()))
+def _draw_place(
+    weights: Floats, error: float, exact: Callable[[], Sequence[arb]], coins: Coins
+) -> int:
+    """Draw a place by its weight: by floats where they are clear, and else by balls.
+
+    Args:
+        weights: By floats.
+        error: Bound on the relative error of each, and of sums of them.
+        exact: Computes them at the precision in force.
+        coins: Where random bits come from.
+    """
+    cuts = np.cumsum(weights)
+    cuts = cuts[:-1] / cuts[-1]
+    lows, highs = np.append(cuts - 4 * error, 1.0), cuts + 4 * error
+    uniform = Uniform(coins)
+    while uniform.length < LOOKED_AT:
+        unit = 0.5**uniform.length
+        place = int(np.searchsorted(highs, uniform.known * unit, side="right"))
+        if (uniform.known + 1) * unit <= lows[place]:
+            return place
+        uniform.reveal()
+    return find_place(exact, uniform)
 
 
-def _log_sum(logs: Floats) -> float:
-    most = float(logs.max())
-    return most + math.log(float(np.exp(logs - most).sum()))
+def _split(number: int) -> list[slice]:
+    """About as many parts of a range as each has places."""
+    size = math.isqrt(number)
+    return [slice(start, min(start + size, number)) for start in range(0, number, size)]
+
+
+def _floats(depths: NDArray[Any]) -> Floats:
+    """Whole numbers as floats, which are at most so large."""
+    return (np.minimum(depths, DEEPEST) if depths.dtype == object else depths).astype(np.float64)
+
+
+def _log_falls(steps: Floats) -> Floats:
+    """ln(1 − e^(−step)), for steps above 0."""
+    found: Floats = np.log(-np.expm1(-steps))
+    return found
+
+
+def _log_sum(logs: Floats) -> Any:
+    """ln of the sum of what has these logarithms; of a table, for each row."""
+    most = logs.max(axis=-1, keepdims=True)
+    return most[..., 0] + np.log(np.exp(logs - most).sum(axis=-1))
+
+
+def _shares(logs: Floats) -> Floats:
+    """Weights beside the heaviest."""
+    found: Floats = np.exp(logs - logs.max())
+    return found
 
 
 def _balls(values: Floats, error: float) -> list[arb]:
-    """Numbers of at most 1 with a bound of their relative error, and of what underflows."""
-    return [arb(value, value * 2 * error + 1e-300) for value in values.tolist()]
+    """Numbers of at most 1 with a bound of their relative error, and of what is left out."""
+    return [arb(value, value * 2 * error + NOTHING) for value in values.tolist()]
 
 
 def _log_choices(numbers: Floats, few: Floats) -> Floats:
@@ -304,7 +451,7 @@ def _log_choices(numbers: Floats, few: Floats) -> Floats:
     n = np.where(small, FEW, numbers)
     m = np.where(small, 0.0, few)
     falling = m * np.log(n) - m - (n - m + 0.5) * np.log1p(-m / n) + (_series(n) - _series(n - m))
-    table = _log_factorials()
+    table = _log_factorials(FEW)
     places = np.where(small, numbers, 0.0).astype(np.int64)
     lower = np.where(small, numbers - few, 0.0).astype(np.int64)
     found: Floats = np.where(small, table[places] - table[lower], falling) - _log_factorial(few)
@@ -316,7 +463,7 @@ def _log_factorial(numbers: Floats) -> Floats:
     small = numbers < FEW
     n = np.where(small, FEW, numbers)
     large = (n + 0.5) * np.log(n) - n + (0.5 * math.log(math.tau) + _series(n))
-    table = _log_factorials()
+    table = _log_factorials(FEW)
     found: Floats = np.where(small, table[np.where(small, numbers, 0.0).astype(np.int64)], large)
     return found
 
@@ -328,8 +475,10 @@ def _series(numbers: Floats) -> Floats:
     return found
 
 
-@lru_cache(maxsize=1)
-def _log_factorials() -> Floats:
-    """ln 0!, ln 1!, … below FEW."""
+@cache
+def _log_factorials(number: int) -> Floats:
+    """ln 0!, ln 1!, … of so many, FEW or more."""
+    if number > FEW:
+        return _log_factorial(np.arange(number, dtype=np.float64))
     with precision(START):
         return np.array([float(arb(number + 1).lgamma().mid()) for number in range(FEW)])

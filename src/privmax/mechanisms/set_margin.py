@@ -311,11 +311,13 @@ class _Turn:
         drawn = uniform_subset(reach - prefix, size - prefix, coins)
         ranks = [*range(prefix), *sorted(prefix + place for place in drawn)]
         found: list[Outcome] = []
-        start = 0
+        start = first = 0
         for (depth, number), (_, everybody) in zip(self.levels, self.window.blocks(), strict=False):
-            first, last = (bisect_left(ranks, rank) for rank in (start, start + number))
+            if first == size:
+                break
+            last = bisect_left(ranks, start + number, first)
             places = [rank - start for rank in ranks[first:last]]
-            start += number
+            start, first = start + number, last
             if everybody is None:  # nobody has ever seen those
                 continue
             if number < everybody:  # the level is cut: which of them take part was left open

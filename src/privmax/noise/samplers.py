@@ -115,8 +115,22 @@ def weighted(weights: Callable[[], Sequence[arb]], coins: Coins) -> int:
         >>> weighted(lambda: [arb(0), arb(1)], SYSTEM)
         1
     """
-    uniform = Uniform(coins)
-    bits = START
+    return find_place(weights, Uniform(coins))
+
+
+def find_place(weights: Callable[[], Sequence[arb]], uniform: Uniform) -> int:
+    """Return the index in whose share of [0, 1) a uniform real lies, as `weighted` does.
+
+    Args:
+        weights: As in `weighted`.
+        uniform: Some of its bits may have been revealed.
+
+    Examples:
+        >>> from privmax.noise.coins import SYSTEM
+        >>> find_place(lambda: [arb(0), arb(1)], Uniform(SYSTEM))
+        1
+    """
+    bits = START + uniform.length
     while True:
         cuts = _Boundaries(weights, bits)
         while cuts.known and uniform.length < bits - 16:
