@@ -184,10 +184,10 @@ def _list_claims() -> str:
 
 def _list_uses() -> str:
     rows = [
-        f"| `{entry.name}` | {entry.serves} | {entry.needs} | [proof]({entry.proof}.md) |\n"
+        f"| [`{entry.name}`]({entry.proof}.md) | {entry.serves} | {entry.needs} |\n"
         for entry in MECHANISMS.values()
     ]
-    return "| mechanism | good for | must know | |\n|---|---|---|---|\n" + "".join(rows)
+    return "| mechanism | good for | must know |\n|---|---|---|\n" + "".join(rows)
 
 
 WRITTEN = "# written by tools/pages.py from mechanisms/registry.py\n"

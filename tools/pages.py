@@ -1,5 +1,5 @@
 """Writes what is generated: the references of commands and mechanisms, what follows from the
-registry of mechanisms in other files, and what commands print in the README.
+registry of mechanisms in other files, and the table of keys in the README.
 
 ./dev python tools/pages.py            writes them
 ./dev python tools/pages.py --check    fails if a page is not what it would write
@@ -27,7 +27,7 @@ from click.testing import CliRunner
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from privmax import demo, plan, plots, samples
+from privmax import demo, plots, samples
 from privmax.cli import main as command_line
 from privmax.cli.exits import MEANINGS
 from privmax.keyset.release import KeysEnquiry
@@ -36,8 +36,6 @@ from privmax.planning.plans import STEPS, plan_over
 from privmax.testing import SeededCoins
 
 ROOT = Path(__file__).resolve().parent.parent
-DEMO = re.compile(r"(?<=\$ \./dev demo\n).*?(?=```)", re.DOTALL)
-PLAN = re.compile(r"(?<=\$ privmax plan --epsilon 1 --delta 1e-6\n).*?(?=```)", re.DOTALL)
 KEYS = re.compile(r"(?<=```text keys\n)(\$ privmax .*?[^\\]\n)(.*?)(?=```)", re.DOTALL)
 
 
@@ -68,32 +66,24 @@ def commands(name: str, command: click.Command) -> Iterator[tuple[str, click.Com
 
 
 @cache
-def told() -> tuple[str, dict[str, str]]:
-    """What the demo prints, and what its pictures hold, by name. Its coins always fall the same
-    here.
-    """
-    screen = io.StringIO()
+def pictures_of_the_demo() -> dict[str, str]:
+    """Return the pictures that the demo writes, by name. Its coins always fall the same here."""
     with TemporaryDirectory() as folder, chdir(folder):
-        console = Console(file=screen, width=80, highlight=False)
+        console = Console(file=io.StringIO(), width=80, highlight=False)
         demo.tell(console, command="./dev privmax", coins=SeededCoins("README"))
-        pictures = {
+        return {
             path.name: path.read_text(encoding="utf-8") for path in Path(demo.FOLDER).glob("*.svg")
         }
-    return "\n".join(line.rstrip() for line in screen.getvalue().strip().splitlines()), pictures
 
 
 def picture(name: str) -> Callable[[], str]:
-    return lambda: told()[1][name]
+    return lambda: pictures_of_the_demo()[name]
 
 
 def readme() -> str:
-    """README.md with what the demo, the table of keys and the plan print now."""
-    printed, _ = told()
-    text = DEMO.sub(
-        lambda _: printed + "\n", (ROOT / "README.md").read_text(encoding="utf-8"), count=1
-    )
-    text = KEYS.sub(lambda found: found[1] + table_of_keys(found[1]), text, count=1)
-    return PLAN.sub(lambda _: f"{plan(epsilon=1, delta='1e-6')}\n", text, count=1)
+    """README.md with the table of keys as it is printed now."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    return KEYS.sub(lambda found: found[1] + table_of_keys(found[1]), text, count=1)
 
 
 def table_of_keys(typed: str) -> str:

@@ -97,32 +97,27 @@ def test_a_how_to_page_works_from_top_to_bottom(page, tmp_path, monkeypatch):
 
 
 def test_the_readmes_command_gives_the_output_it_shows(tmp_path, monkeypatch):
-    """The command after `pip install`, which this environment has already done."""
     monkeypatch.chdir(tmp_path)
     text = next(
         text.values[0]
         for text in blocks("console", [ROOT / "README.md"])
         if "$ privmax select" in text.values[0]
     )
-    install, command, *shown = text.replace("\\\n", "").splitlines()
-    assert install == '$ pip install ".[sql,plot,learn]"'
+    command, *shown = text.replace("\\\n", "").splitlines()
     run = CliRunner().invoke(main, shlex.split(command.removeprefix("$ privmax ")))
     assert (run.output.splitlines(), run.exit_code) == (shown, 0)
 
 
 def test_the_readme_shows_no_command_that_is_not_run():
-    """The demo and the plan are run below, the selection above, and ./dev test is what is running
-    now.
-    """
+    """The selection is run above, the demo below, and ./dev test is what is running now."""
     shown = blocks("console", [ROOT / "README.md"])
     commands = [
         line for text in shown for line in text.values[0].splitlines() if line.startswith("$ ")
     ]
     assert commands == [
-        '$ pip install ".[sql,plot,learn]"',
         "$ privmax select sample:counts --item query --score people --epsilon 1 \\",
+        '$ pip install ".[sql,plot,learn]"',
         "$ ./dev demo",
-        "$ privmax plan --epsilon 1 --delta 1e-6",
         "$ ./dev test",
     ]
 
@@ -190,7 +185,7 @@ def test_troubleshooting_quotes_messages_that_privmax_prints():
 def test_troubleshooting_names_the_lead_that_a_winner_needs():
     text = " ".join(TROUBLE.read_text(encoding="utf-8").split())
     lead = NestedMargin(epsilon=1, delta="1e-6").lead(candidates=None)
-    assert f"[how clear a winner must be](../planning.md): {lead} people." in text
+    assert f"[how clear a winner must be](../choosing.md): {lead} people." in text
 
 
 PURE = {"epsilon": 1, "neighbors": REPLACE}
@@ -242,7 +237,7 @@ def test_the_table_of_leads_is_what_the_laws_say():
 
 @pytest.mark.slow
 def test_the_table_of_leads_of_lists_is_what_the_laws_say():
-    text = (ROOT / "docs/planning.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/choosing.md").read_text(encoding="utf-8")
     price = {"epsilon": 1, "delta": "1e-6"}
     rows = {
         "`GapTest(k=k)`": lambda k: GapTest(**price, k=k),
