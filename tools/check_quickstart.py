@@ -7,7 +7,7 @@ python3 tools/check_quickstart.py --keep DIR   the same in DIR, which is left to
 python3 tools/check_quickstart.py --dev        runs ./dev demo of the README, too, in a copy of the
                                                tree
 ./dev python tools/check_quickstart.py --here  the mistakes alone, with the installed privmax
-./dev python tools/check_quickstart.py --write the same, and writes docs/mistakes.md
+./dev python tools/check_quickstart.py --write the same, and writes lab/mistakes.md
 
 Fails if a page shows anything else than what its commands print ("…" stands for anything), or if
 the answer to a mistake does not name it, offers no remedy, shows a traceback or what the file
@@ -47,7 +47,7 @@ WALKED = (
 """Pages for newcomers. tests/docs/test_walks.py follows them in the development environment."""
 
 PAGES = ("README.md", "docs/tutorial.md", *WALKED)
-MISTAKES_PAGE = ROOT / "docs/mistakes.md"
+MISTAKES_PAGE = ROOT / "lab/mistakes.md"
 BLOCK = re.compile(r"^```(\w+)(?: (\w+\.\w+))?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 """A block: its kind, the name of the file it is to be saved as, if it has one, and its text."""
 
@@ -466,7 +466,7 @@ def faults(mistake: Mistake, answered: Sequence[tuple[str, str, int]]) -> list[s
 
 
 def page(told: dict[str, list[tuple[Mistake, list[tuple[str, str, int]]]]]) -> str:
-    """docs/mistakes.md."""
+    """lab/mistakes.md."""
     parts = [INTRODUCTION]
     for part, sections in told.items():
         parts.append(f"## {part}\n")
@@ -496,14 +496,14 @@ def wrapped(command: str) -> str:
 
 INTRODUCTION = """# Mistakes and their messages
 
-To fix a problem, start with [troubleshooting](howto/troubleshooting.md).
+To fix a problem, start with [troubleshooting](../docs/howto/troubleshooting.md).
 
 `tools/check_quickstart.py` ran every command below, and the page shows its real output; tests
 repeat them. An error names the mistake and says what to do. It never quotes the content of a file,
 not even the first line: without a header, that is data.
 
-The exit code is 2, or 3 where the [budget](howto/budget.md) does not allow a release: see
-[all exit codes](command-line.md#exit-codes). Nothing was released or charged, unless an answer is
+The exit code is 2, or 3 where the [budget](../docs/howto/budget.md) does not allow a release: see
+[all exit codes](../docs/command-line.md#exit-codes). Nothing was released or charged, unless an answer is
 printed above the message.
 """
 
@@ -665,7 +665,7 @@ def main(arguments: Sequence[str]) -> int:
         action="store_true",
         help="make no environment and follow no page: the mistakes alone",
     )
-    parser.add_argument("--write", action="store_true", help="write docs/mistakes.md; as --here")
+    parser.add_argument("--write", action="store_true", help="write lab/mistakes.md; as --here")
     options = parser.parse_args(arguments)
     if options.keep is not None:
         options.keep.mkdir(parents=True)
@@ -703,7 +703,7 @@ def visit(folder: Path, options: argparse.Namespace) -> int:
         MISTAKES_PAGE.write_text(page(told), encoding="utf-8")
     elif not MISTAKES_PAGE.exists() or MISTAKES_PAGE.read_text(encoding="utf-8") != page(told):
         found.append(
-            "docs/mistakes.md shows other answers: run "
+            "lab/mistakes.md shows other answers: run "
             "./dev python tools/check_quickstart.py --write"
         )
     print("\n".join(["", *found]) if found else "everything is as the pages say")

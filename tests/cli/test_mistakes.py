@@ -1,4 +1,4 @@
-"""Typical mistakes: each answer names the mistake and the remedy, and is what docs/mistakes.md
+"""Typical mistakes: each answer names the mistake and the remedy, and is what lab/mistakes.md
 shows.
 """
 
@@ -51,7 +51,7 @@ def test_a_mistake_is_named_with_its_remedy_as_the_page_shows(mistake, tmp_path)
         mistake, tmp_path / "here", SHELL if mistake.locked else in_process
     )
     assert quickstart.faults(mistake, answered) == []
-    shown = (ROOT / "docs/mistakes.md").read_text(encoding="utf-8")
+    shown = (ROOT / "lab/mistakes.md").read_text(encoding="utf-8")
     assert quickstart.section(mistake, answered) in shown, (
         "run ./dev python tools/check_quickstart.py --write"
     )
@@ -59,7 +59,7 @@ def test_a_mistake_is_named_with_its_remedy_as_the_page_shows(mistake, tmp_path)
 
 def test_the_page_holds_every_mistake_and_no_other():
     """Headings and introduction; the sections are compared above."""
-    shown = (ROOT / "docs/mistakes.md").read_text(encoding="utf-8")
+    shown = (ROOT / "lab/mistakes.md").read_text(encoding="utf-8")
     assert shown.startswith(quickstart.INTRODUCTION)
     headings = [line for line in shown.splitlines() if line.startswith(("## ", "### "))]
     assert headings == [

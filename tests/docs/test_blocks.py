@@ -72,7 +72,7 @@ RUN_BY = {
     ("docs/json.md", "json"): [FRESH],
     ("src/README.md", "text map"): [MAP],
     ("docs/architecture.md", "text path"): [PATH],
-    ("docs/mistakes.md", "console"): [MISTAKES],
+    ("lab/mistakes.md", "console"): [MISTAKES],
     ("docs/inputs.md", "console"): [
         "tests/cli/test_inputs.py::test_the_commands_of_the_page_check_and_release_something"
     ],

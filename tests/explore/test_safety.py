@@ -1,4 +1,4 @@
-"""Each threat of docs/explore-threats.md, and what stops it."""
+"""Each threat of lab/explore-threats.md, and what stops it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def release(send, request="one", **changed):
 
 
 def test_the_page_has_a_test_for_every_threat():
-    page = (ROOT / "docs" / "explore-threats.md").read_text(encoding="utf-8")
+    page = (ROOT / "lab" / "explore-threats.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`(test_\w+)`", page))
     assert len(named) > 20
     here = set(re.findall(r"^def (test_\w+)", Path(__file__).read_text(), re.MULTILINE))

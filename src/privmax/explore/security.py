@@ -1,6 +1,6 @@
 """Who may talk to the server: every request passes here before any page is made.
 
-docs/explore-threats.md lists the threats and what stops each; tests/explore/test_safety.py has a
+lab/explore-threats.md lists the threats and what stops each; tests/explore/test_safety.py has a
 test for each.
 """
 
