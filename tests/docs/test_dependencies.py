@@ -1,4 +1,4 @@
-"""What privmax depends on: `docs/dependencies.md` against `pyproject.toml` and the packages, caps
+"""What privmax depends on: `lab/dependencies.md` against `pyproject.toml` and the packages, caps
 that have lost their reason, the oldest versions, the bill of materials, and builds.
 """
 
@@ -22,7 +22,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs/dependencies.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "lab/dependencies.md").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 BY_EXTRA = {"–": PROJECT["dependencies"], **PROJECT["optional-dependencies"]}
 REQUIREMENTS = [(extra, Requirement(line)) for extra, lines in BY_EXTRA.items() for line in lines]
