@@ -503,8 +503,8 @@ repeat them. An error names the mistake and says what to do. It never quotes the
 not even the first line: without a header, that is data.
 
 The exit code is 2, or 3 where the [budget](../docs/howto/budget.md) does not allow a release: see
-[all exit codes](../docs/command-line.md#exit-codes). Nothing was released or charged, unless an answer is
-printed above the message.
+[all exit codes](../docs/command-line.md#exit-codes). Nothing was released or charged, unless an
+answer is printed above the message.
 """
 
 

@@ -101,7 +101,7 @@ def test_a_dict_passes_no_table(monkeypatch):
     """Columns and engines are for what has some."""
     for name in ("items", "counts"):
         monkeypatch.setattr(Columns, name, None)
-    monkeypatch.setattr("privmax.sources.reading.as_table", None)
+    monkeypatch.setattr("privmax.sources.reading.open_rows", None)
     options = {"universe": Universe.of("open"), "sensitivity": None, "resolution": None}
     assert source({"a": 3, "b": 1}, Columns(), **options).scores() == [("a", 3), ("b", 1)]
     with pytest.raises(TypeError):  # they are asked as soon as a column is named

@@ -182,7 +182,7 @@ class Condition:
         return _build(self.root, test)
 
     def filter(self, table: Any, engine: Any, *, is_text: bool = False, shown: bool = True) -> Any:
-        """Return the rows of an Ibis table for which it is true.
+        """Return the rows of a table for which it is true.
 
         engine     of the table
         is_text    whether the table is a file of text, so that numbers stand in it as text, unless
@@ -205,12 +205,12 @@ class Condition:
             return key.isnull() if test.sign == NULL else key.notnull()
         operands: tuple[Any, Any] | None = engine.operands(column, test.value)
         if is_text and isinstance(test.value, Decimal) and column.type().is_string():
-            operands = _number_in_text(column), test.value
+            operands = _number_in_text(engine, column), test.value
         if operands is None:
             raise self.misfit(test, str(column.type()))
         left, right = operands
         if isinstance(right, Decimal):
-            return _compare_number(left, test.sign, right)
+            return _compare_number(engine, left, test.sign, right)
         if left.type().is_boolean() and test.sign not in ("=", "!="):
             raise self.misfit(test, "boolean", "Use = or !=.")
         return _definite(COMPARISONS[test.sign](left, right))
@@ -536,30 +536,26 @@ def _definite(expression: Any) -> Any:
     return expression.fill_null(False)
 
 
-def _number_in_text(column: Any) -> Any:
+def _number_in_text(engine: Any, column: Any) -> Any:
     """Return the number that a column of text holds, in DuckDB; missing where it is none."""
-    import ibis
-
     text = column.strip()
-    plain = ibis.ifelse(text.re_search(f"^{NUMBER}$"), text, ibis.null("string"))
+    plain = text.re_search(f"^{NUMBER}$").ifelse(text, engine.null("string"))
     return plain.try_cast(f"decimal(38, {DIGITS})")
 
 
-def _compare_number(column: Any, sign: str, number: Decimal) -> Any:
+def _compare_number(engine: Any, column: Any, sign: str, number: Decimal) -> Any:
     """Return a column of numbers against a number, which becomes one of the column's own type.
 
     Were it another type, an engine might convert the column, and fail at a value that does not fit.
     """
-    import ibis
-
     kind = column.type()
     if kind.is_floating():
         size = "f" if kind.is_float32() else "d"
         [nearest] = struct.unpack(size, struct.pack(size, number))
-        literal = ibis.literal(nearest, "float64")
+        literal = engine.literal(nearest, "float64")
         return _definite(COMPARISONS[sign](column.cast("float64"), literal))
     if kind.is_decimal() and kind.scale is None:
-        return _definite(COMPARISONS[sign](column, ibis.literal(number, kind)))
+        return _definite(COMPARISONS[sign](column, engine.literal(number, kind)))
     scale = kind.scale if kind.is_decimal() else 0
     below = number.quantize(Decimal(1).scaleb(-scale), ROUND_FLOOR, _WIDE)
     if below != number:  # between two values of the column
@@ -570,7 +566,8 @@ def _compare_number(column: Any, sign: str, number: Decimal) -> Any:
     if not low <= below <= high:
         holds = sign == "!=" or (sign in ("<", "<=")) == (below > high)
         return _constant(column, holds and sign != "=")
-    literal = ibis.literal(below if scale else int(below), kind if scale else _whole_kind(kind))
+    whole = (below, kind) if scale else (int(below), _whole_kind(kind))
+    literal = engine.literal(*whole)
     return _definite(COMPARISONS[sign](column, literal))
 
 

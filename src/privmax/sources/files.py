@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -74,20 +75,25 @@ class ScoreFile:
             shown = self.dialect.header_is_public
             places = [place_in(names, "item", name, shown=shown) for name in self.items]
             scored = place_in(names, "score", self.score, shown=shown)
+            label_of = itemgetter(*places)
+            is_single = len(places) == 1
             for line, record in records:
-                cells = tuple(record[place] for place in places)
-                if "" in cells:
+                label = label_of(record)
+                if not label or (not is_single and "" in label):
                     raise DataError(
                         f"Line {line} has no label. Drop such candidates: no label means no answer."
                     )
-                label = cells if len(cells) > 1 else cells[0]
                 if label in scores:
                     raise DataError(
                         f"Line {line} repeats a label. Add up or deduplicate its scores first, or, "
                         f"if a line is one "
                         "person's, count people: name their column as user."
                     )
-                scores[label] = _number(record[scored], line, scale)
+                text = record[scored]
+                if len(text) <= _DIGITS and text.isdigit() and text.isascii():
+                    scores[label] = int(text)  # nearly all are
+                else:
+                    scores[label] = _number(text, line, scale)
         return scores
 
 

@@ -162,7 +162,7 @@ class GroupedRows:
         table = None
         with suppress(ParameterError, pyarrow.ArrowException, OverflowError, TypeError, ValueError):
             keys = self._group_naming.keys(labels)
-            schema = each.select(GROUP, **{NUMBER: _whole(0)}).schema()
+            schema = each.select(GROUP, **{NUMBER: self._whole(0)}).schema()
             if not _is_rounded(keys, schema[GROUP]):
                 columns = {GROUP: keys, NUMBER: range(self._number)}
                 table = self._engine.table_of(columns, schema, self._stack)
@@ -194,7 +194,8 @@ class GroupedRows:
         named = self._number_rows(each)
         own = named.group_by([*who, NUMBER]).agg(**{ROWS: named[ROWS].sum().cast("int64")})
         # Numbers of groups follow their names, so a tie is broken by name.
-        place = _place_rows([own[name] for name in who], [own[ROWS].desc(), own[NUMBER]])
+        order = [own[ROWS].desc(), own[NUMBER]]
+        place = self._engine.number_rows(order, [own[name] for name in who])
         own = own.select(*who, NUMBER, **{PLACE: place})
         own = own.filter(own[PLACE] < self._grouping.per_user).select(*who, NUMBER)
         own = self._keep(own)
@@ -218,6 +219,9 @@ class GroupedRows:
 
     def _keep(self, table: Any) -> Any:
         return self._engine.keep(table, self._stack)
+
+    def _whole(self, number: int) -> Any:
+        return self._engine.literal(number, "int64")
 
 
 class GroupedSource(GroupedRows):
@@ -283,7 +287,8 @@ class GroupedSource(GroupedRows):
         level, spot = [NUMBER, SCORE], [NUMBER, SCORE, PLACE]
         block = _keep_matches(self._counts, self._list(level, levels), level)
         # Rows of one level are numbered in the order of their keys, as in a table of one group.
-        place = _place_rows([block[NUMBER], block[SCORE]], [block[name] for name in self._items])
+        level_of = [block[NUMBER], block[SCORE]]
+        place = self._engine.number_rows([block[name] for name in self._items], level_of)
         placed = block.select(NUMBER, SCORE, *self._items, **{PLACE: place})
         wanted = self._list(spot, list(dict.fromkeys(places)))
         rows = _keep_matches(placed, wanted, spot)
@@ -307,7 +312,7 @@ class GroupedSource(GroupedRows):
             each = self._keep(count_rows(rows, keys))
         elif columns.weight is None:
             each = rows.group_by([*keys, USER]).agg(**{ROWS: rows.count().cast("int64")})
-            each = self._keep(each.mutate(**{SCORE: _whole(1), WRONG: _whole(0)}))
+            each = self._keep(each.mutate(**{SCORE: self._whole(1), WRONG: self._whole(0)}))
         else:
             each = self._keep(add_rows(rows, keys, whole("bound", columns.bound)))
         self._group_table = self._number_groups(each)
@@ -345,25 +350,12 @@ def _add_up(counted: Any, items: Sequence[str], has_users: bool) -> Any:
     return counted.select(*items, SCORE)
 
 
-def _whole(number: int) -> Any:
-    import ibis
-
-    return ibis.literal(number, "int64")
-
-
 def _keep_matches(table: Any, wanted: Any, columns: Sequence[str]) -> Any:
     """The rows of a table that agree with a row of another in some columns.
 
     What an engine keeps may have columns of its own beside ours.
     """
     return table.join(wanted, list(columns)).select(*table.columns)
-
-
-def _place_rows(within: Sequence[Any], order: Sequence[Any]) -> Any:
-    """The place of each row among those that agree in some columns, from 0."""
-    import ibis
-
-    return ibis.row_number().over(ibis.window(group_by=list(within), order_by=list(order)))
 
 
 def _is_rounded(keys: Sequence[Any], kind: Any) -> bool:

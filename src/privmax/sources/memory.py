@@ -227,6 +227,8 @@ def _integers(values: list[int]) -> Column:
 
 def _whole(values: list[Any]) -> list[int]:
     """Return values as integers, if they are whole numbers."""
+    if set(map(type, values)) <= {int}:
+        return values
     numbers = []
     for value in values:
         if isinstance(value, int | np.integer):

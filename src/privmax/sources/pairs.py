@@ -210,6 +210,10 @@ class Pairs:
         """Have the engine make a table once; without `stack` it stays until all is closed."""
         return self._engine.keep(table, self._stack if stack is None else stack)
 
+    def number_rows(self, order: Sequence[Any], within: Sequence[Any]) -> Any:
+        """The place of each row in an order among those that agree in some columns, from 0."""
+        return self._engine.number_rows(order, within)
+
     def hash(self, column: Any, turn: int) -> Any:
         """Another hash for every turn."""
         return self._engine.hash_values([column], str(turn))
@@ -337,8 +341,6 @@ class Ballots:
         Returns:
             All pairs of those who have no more, and what others choose, if there are others.
         """
-        import ibis
-
         [(largest,)] = self._pairs.ask(degrees.aggregate(largest=degrees[DEGREE].max()))
         if largest is None or int(largest) <= most:
             return [each]
@@ -347,7 +349,7 @@ class Ballots:
         order = [many[TURN], many[KEY]] if value is None else [
             many[value].desc(), many[TURN], many[KEY],
         ]  # fmt: skip
-        place = ibis.row_number().over(ibis.window(group_by=USER, order_by=order))
+        place = self._pairs.number_rows(order, [many[USER]])
         many = many.mutate(**{PLACE: place})
         return [few, many.filter(many[PLACE] < most)]
 
@@ -382,6 +384,4 @@ def _hash_label(label: Any) -> int:
 
 
 def _least(column: Any, most: int) -> Any:
-    import ibis
-
-    return ibis.least(column, ibis.literal(most, "int64")).cast("int64")
+    return column.clip(upper=most).cast("int64")  # none is missing

@@ -30,7 +30,7 @@ from privmax.sources.containers.pandas import is_frame
 from privmax.sources.containers.pandas import keep_rows as keep_pandas_rows
 from privmax.sources.dialect import Dialect, dialect_of
 from privmax.sources.engines import embedded_engine, engine_of, owner_of
-from privmax.sources.engines.base import BATCH, ask, choose_columns, import_ibis
+from privmax.sources.engines.base import BATCH, ask, check_ibis, choose_columns
 from privmax.sources.files import (
     ScoreFile,
     check_complete,
@@ -151,7 +151,7 @@ def _open_rows(
     by: str | None = None,
     baskets: Sequence[str] = (),
 ) -> tuple[Any, dict[str, list[Any]]]:
-    """The rows of `data` that count, as an Ibis table with the columns that are named; None where
+    """The rows of `data` that count, as a table with the columns that are named; None where
     it is to be read in memory. And the labels of columns that hold numbers in their place: those of
     users only where they are asked for, as what is hashed must follow from the user alone.
     """
@@ -163,7 +163,7 @@ def _open_rows(
         wanted = []  # all: the error about a missing item lists them
     user = None if columns.user in items or label_users else columns.user
     numbers = [columns.score, columns.weight]
-    table = as_table(data, wanted, numbers, counted, stack, numbered, user)
+    table = open_rows(data, wanted, numbers, counted, stack, numbered, user)
     if table is None:
         return None, numbered
     is_text = isinstance(data, io.IOBase) or (isinstance(data, Files) and data.kind in TEXT)
@@ -228,7 +228,13 @@ def _ready(data: object, items: Sequence[str], score: str) -> ScoreFile | None:
     return ScoreFile(cast(Any, data), tuple(items), score)
 
 
-def as_table(
+def as_table(data: object, *options: Any) -> Any:
+    """What `open_rows` gives, as an Ibis table, for code that writes expressions of Ibis."""
+    rows = open_rows(data, *options)
+    return None if rows is None else engine_of(rows).to_ibis(rows)
+
+
+def open_rows(
     data: object,
     wanted: Sequence[str],
     numbers: Sequence[str | None],
@@ -237,7 +243,8 @@ def as_table(
     numbered: dict[str, list[Any]] | None = None,
     user: str | None = None,
 ) -> Any:
-    """`data` as an Ibis table, or None where it is to be read in memory.
+    """`data` as a relation (`relations.py`) where the embedded engine reads it, as an Ibis table
+    where another engine has it, or None where it is to be read in memory.
 
     Of what must be copied to become one, only the `wanted` columns are. `numbers` are those that
     hold whole numbers. Columns of pandas become numbers, and `numbered` is told what they stand
@@ -347,10 +354,8 @@ def _text(
     rows = embedded_engine().open_separated(
         files.paths, separator, len(names), list(once.values()), held
     )
-    named = rows.select(
-        **{name: rows[f"column_{place}"].nullif("") for name, place in once.items()}
-    )  # quoted or not
-    return _with_numbers(named, numbers)
+    empty = {name: rows[f"column_{place}"].nullif("") for name, place in once.items()}
+    return _with_numbers(rows.rename(empty), numbers)  # quoted or not
 
 
 _MOST_TOLD = 1000
@@ -359,16 +364,12 @@ _MOST_TOLD = 1000
 
 def _with_numbers(rows: Any, numbers: Sequence[str | None]) -> Any:
     """Rows of text with whole numbers in some of the columns; null where there is none."""
-    ibis = import_ibis()
     whole = {name: rows[name].strip() for name in rows.columns if name in numbers}
-    return rows.mutate(
-        **{
-            name: ibis.ifelse(text.re_search("^[+-]?[0-9]+$"), text, ibis.null("string")).try_cast(
-                "int64"
-            )
-            for name, text in whole.items()
-        }
-    )
+    read = {
+        name: text.re_search("^[+-]?[0-9]+$").ifelse(text, None).try_cast("int64")
+        for name, text in whole.items()
+    }
+    return rows.rename({name: read.get(name, rows[name]) for name in rows.columns})
 
 
 def _copy(
@@ -397,8 +398,8 @@ def _copy(
         texts = ([row[place] or None for place in places] for _, row in records)
         batches = iter(lambda: list(islice(texts, BATCH)), [])
         rows = embedded_engine().keep_batches(len(chosen), batches, held)
-    named = rows.select(**{name: rows[f"column_{at}"] for at, name in enumerate(chosen)})
-    return _with_numbers(named, numbers)
+    named = {name: rows[f"column_{at}"] for at, name in enumerate(chosen)}
+    return _with_numbers(rows.rename(named), numbers)
 
 
 def _frame(
@@ -413,7 +414,7 @@ def _frame(
     table = table_of(data)
     if table is None:
         return None
-    import_ibis()
+    check_ibis()
     rows, labels = table.to_arrow(wanted, numbers, user)
     numbered.update(labels)
     return embedded_engine().open_arrow("reading the frame", lambda: rows, held)

@@ -420,7 +420,7 @@ def _counts(engine: Engine, table: Any, names: Sequence[str], columns: Columns) 
         rows = keep_complete(table, {**wanted, AMOUNT: engine.whole(table[score])}, items)
         # Of an item's scores one is as wrong as another, if there are several: the largest is there
         # to have one.
-        best = _fit(rows[AMOUNT].max())
+        best = _fit(engine, rows[AMOUNT].max())
         return rows.group_by(items).agg(**{SCORE: best, WRONG: (rows.count() - 1).cast("int64")})
     rows = keep_counted(engine, table, names, columns)
     if columns.user is None:
@@ -510,19 +510,17 @@ def keep_complete(table: Any, wanted: Mapping[str, Any], needed: Sequence[str]) 
     return rows.filter(*(rows[name].notnull() for name in needed))
 
 
-def _fit(value: Any) -> Any:
+def _fit(engine: Engine, value: Any) -> Any:
     """A whole number as one of 64 bits; missing where it does not fit, since engines disagree on
     what a cast does.
     """
     kind = value.type()
     if kind.is_signed_integer():
         return value.cast("int64")
-    import ibis
-
     fits = value <= (1 << 63) - 1
     if not kind.is_integer():
         fits = fits & (value >= -(1 << 63))
-    return ibis.ifelse(fits, value, ibis.null(kind)).cast("int64")
+    return fits.ifelse(value, engine.null(kind)).cast("int64")
 
 
 def _add_labels(
@@ -534,11 +532,9 @@ def _add_labels(
     keys     of the declared labels, by the column that they stand in
     kinds    the types of the columns of items, for an error to say
     """
-    import ibis
-
     # To Ibis a count has 64 bits and needs no cast; in polars it has 32, until a number of 64 is
     # added to it.
-    zero = ibis.literal(0, "int64")
+    zero = engine.literal(0, "int64")
     seen = counts.mutate(
         **{SCORE: counts[SCORE] + zero, WRONG: counts[WRONG] + zero, STRANGE: zero + 1}
     )
@@ -546,7 +542,7 @@ def _add_labels(
     missing = (
         both[SCORE].isnull().ifelse(1, 0).sum()
     )  # a sum leaves out what is missing, and must not hide it
-    score = (missing == 0).ifelse(both[SCORE].sum().cast("int64"), ibis.null("int64"))
+    score = (missing == 0).ifelse(both[SCORE].sum().cast("int64"), engine.null("int64"))
     return both.group_by(list(keys)).agg(
         **{SCORE: score, WRONG: both[WRONG].sum(), STRANGE: both[STRANGE].min()}
     )
@@ -584,26 +580,21 @@ def number_values(engine: Engine, table: Any, columns: Sequence[str], name: str,
     Numbers of labels follow the order of the labels. An enumeration is sorted as its text: its
     numbers depend on other rows.
     """
-    import ibis
-
     values = table.select(*columns).distinct()
     order = [as_text(values[one]) if values[one].type().is_string() else values[one]
              for one in columns]  # fmt: skip
-    number = ibis.row_number().over(order_by=order)
-    return engine.keep(values.select(*columns, **{name: number}), stack)
+    return engine.keep(values.select(*columns, **{name: engine.number_rows(order)}), stack)
 
 
 def list_numbers(engine: Engine, columns: Mapping[str, Iterable[int]], stack: ExitStack) -> Any:
     """Whole numbers of ours, as a table of the engine."""
-    import ibis
-
     values = {
         name: np.asarray(column, np.int64)
         if isinstance(column, np.ndarray)
         else np.fromiter(column, np.int64)
         for name, column in columns.items()
     }
-    schema = ibis.schema(dict.fromkeys(values, "int64"))
+    schema = engine.whole_schema(list(values))
     return ask("the counting", engine.table_of, values, schema, stack)
 
 

@@ -132,8 +132,6 @@ class GroupedBaskets(GroupedRows):
 
     def _read(self, rows: Any, who: Sequence[str], keys: Sequence[str], item: str) -> None:
         """Read what is left of all groups where every individual counts in few, as numbers."""
-        import ibis
-
         each = rows.group_by([GROUP, *keys, ITEM]).agg(**{ROWS: rows.count().cast("int64")})
         each = self._keep(each)
         self._group_table = self._number_groups(each)
@@ -145,7 +143,7 @@ class GroupedBaskets(GroupedRows):
         self._labels, codes = self._read_labels(items, item)
         both = counted.join(items, ITEM).select(*counted.columns, CODE)
         owner, basket = (
-            ibis.dense_rank().over(order_by=[both[name] for name in some]) for some in (who, keys)
+            self._engine.rank_rows([both[name] for name in some]) for some in (who, keys)
         )
         numbers = both.select(
             **{NUMBER: both[NUMBER], OWNER: owner, BASKET: basket, CODE: both[CODE]}

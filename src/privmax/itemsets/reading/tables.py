@@ -45,7 +45,7 @@ from privmax.sources.engines import engine_of, is_read_once
 from privmax.sources.engines.base import Engine, ask, new_name, quietly
 from privmax.sources.files import is_stream
 from privmax.sources.places import PARQUET, Files, find_files, is_pattern
-from privmax.sources.reading import as_table, keep_rows
+from privmax.sources.reading import as_table, keep_rows, open_rows
 from privmax.sources.tables import CHANGED, column_of
 from privmax.sources.users import NO_USER
 
@@ -86,7 +86,7 @@ def open_table(
     if not basket or item is None:
         wanted = []  # all: the error about a missing one lists them
     with ExitStack() as stack:
-        table = as_table(data, wanted, [], False, stack)
+        table = open_rows(data, wanted, [], False, stack)
         if table is None:
             return None
         if is_read_once(data):  # and there is more than one pass
@@ -268,7 +268,7 @@ class TableRows:
         frequent = self._counts.filter(
             self._counts[SUPPORT] >= least, self._counts[CODE] < len(self._codes)
         )
-        both = self._rows.inner_join(frequent, self._rows[ITEM] == frequent[ITEM])
+        both = self._rows.join(frequent, ITEM)
         try:
             grouped = _group(both, self._who, self._keys, len(str(len(self._codes))))
         except UnsupportedError:
@@ -384,11 +384,8 @@ def _counts(engine: Engine, rows: Any, who: Sequence[str], keys: Sequence[str]) 
 
 def _number(engine: Engine, counts: Any, stack: ExitStack) -> Any:
     """Number the items of the counts, from 0 on in any order, in the engine where it can."""
-    import ibis
-    from ibis.expr import operations
-
-    if engine.backend.has_operation(operations.WindowFunction):
-        number = ibis.row_number().over(order_by=counts[ITEM])
+    if engine.has_windows:
+        number = engine.number_rows(counts[ITEM])
         return engine.keep(counts.mutate(**{CODE: number.cast("int64")}), stack)
     # polars cannot number rows through Ibis; it gets its own columns back with one more, all of
     # them Arrow's.
@@ -501,11 +498,7 @@ def _stream(engine: Engine, rows: Any, who: Sequence[str], keys: Sequence[str]) 
 
     Individuals and baskets come as numbers: which are the same is for the engine to say.
     """
-    import ibis
-
-    individual, basket = (
-        ibis.dense_rank().over(order_by=[rows[key] for key in some]) for some in (who, keys)
-    )
+    individual, basket = (engine.rank_rows([rows[key] for key in some]) for some in (who, keys))
     places = rows.select(**{USER: individual, BASKET: basket, CODE: rows[CODE]}).distinct()
     tally = ask(GROUPING, lambda: _tally(engine.stream(places.order_by([USER, BASKET, CODE]))))
     baskets = [basket for baskets in tally for basket in baskets]

@@ -24,10 +24,10 @@ def all_engines() -> tuple[type[Engine], ...]:
 
 
 def engine_of(table: Any) -> Engine:
-    """Return the engine that holds an Ibis table."""
+    """Return the engine that holds a table."""
     backend = ask("the counting", table.get_backend)
     matches = (engine for engine in all_engines() if engine.name == backend.name)
-    return next(matches, Engine)(backend)
+    return next(matches, Engine).of(backend)
 
 
 def embedded_engine() -> type[Engine]:

@@ -24,11 +24,13 @@ from __future__ import annotations
 import datetime
 import re
 import secrets
+import sys
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from decimal import Decimal, InvalidOperation
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock, get_ident
 from typing import Any, TypeVar
@@ -42,6 +44,7 @@ from privmax.errors import (
     UnsupportedError,
     explain_install,
 )
+from privmax.sources import relations
 from privmax.sources.conditions import moment
 
 T = TypeVar("T")
@@ -134,6 +137,49 @@ class Engine:
 
     def __init__(self, backend: Any) -> None:
         self.backend = backend
+
+    @classmethod
+    def of(cls, backend: Any) -> Engine:
+        """Return how to ask the engine behind a connection."""
+        return cls(backend)
+
+    def to_ibis(self, table: Any) -> Any:
+        """Return a table of the engine as one of Ibis, for code that writes its expressions."""
+        return table
+
+    # What expressions are made of.
+
+    def literal(self, value: Any, kind: Any) -> Any:
+        """Return a value as an expression of this type."""
+        import ibis
+
+        return ibis.literal(value, kind)
+
+    def null(self, kind: Any) -> Any:
+        """Return what is missing, of this type."""
+        import ibis
+
+        return ibis.null(kind)
+
+    def number_rows(self, order: Any, within: Sequence[Any] | None = None) -> Any:
+        """Return the place of each row in an order, from 0, among those that agree in `within`."""
+        import ibis
+
+        if within is None:
+            return ibis.row_number().over(order_by=order)
+        return ibis.row_number().over(ibis.window(group_by=list(within), order_by=list(order)))
+
+    def rank_rows(self, order: Sequence[Any]) -> Any:
+        """Return how many different values come before those of each row, in an order."""
+        import ibis
+
+        return ibis.dense_rank().over(order_by=list(order))
+
+    def whole_schema(self, names: Sequence[str]) -> Any:
+        """Return the schema of a table of whole numbers with these columns."""
+        import ibis
+
+        return ibis.schema(dict.fromkeys(names, "int64"))
 
     # How it is reached.
 
@@ -308,10 +354,8 @@ class Engine:
         return bool(kind.is_string() or kind.is_time() or any_scale or odd)
 
     def float_key(self, column: Any) -> Any:
-        import ibis
-
-        number = (column == 0).ifelse(ibis.literal(0.0, column.type()), column)
-        return column.isnan().ifelse(ibis.null(column.type()), number)
+        number = (column == 0).ifelse(self.literal(0.0, column.type()), column)
+        return column.isnan().ifelse(self.null(column.type()), number)
 
     def text_key(self, column: Any) -> Any:
         """Return a column of text, or of a type that is compared as text."""
@@ -383,17 +427,15 @@ class Engine:
         The engine compares them as all others do: text by its bytes. A number stays one. None where
         they are not of one type.
         """
-        import ibis
-
         kind = column.type()
         if isinstance(value, bool):
-            return (column, ibis.literal(value)) if kind.is_boolean() else None
+            return (column, self.literal(value, "boolean")) if kind.is_boolean() else None
         if isinstance(value, Decimal):
             return (self.number(column), value) if kind.is_numeric() else None
         if kind.is_string():
-            return self.text_key(as_text(column)), self.text_key(ibis.literal(value))
+            return self.text_key(as_text(column)), self.text_key(self.literal(value, "string"))
         literal = moment(value, kind) if is_moment(kind) else None
-        return None if literal is None else (column, ibis.literal(literal, kind))
+        return None if literal is None else (column, self.literal(literal, kind))
 
     def number(self, column: Any) -> Any:
         """Return a column of numbers, null where it holds none."""
@@ -460,9 +502,7 @@ class Engine:
 
         All that is ordered is numbered once, however many places there are.
         """
-        import ibis
-
-        numbered = table.mutate(**{PLACE: ibis.row_number().over(order_by=order)})
+        numbered = table.mutate(**{PLACE: self.number_rows(order)})
         rows = numbered.filter(numbered[PLACE].isin(sorted(set(places))))
         read = self.rows(rows.select(**{PLACE: rows[PLACE]}, **wanted(rows)))
         return {int(place): tuple(row) for place, *row in read}
@@ -583,6 +623,8 @@ def as_text(column: Any) -> Any:
 
     Ibis leaves it out where it believes that the column is text already.
     """
+    if isinstance(column, relations.Column):
+        return relations.cast_always(column, relations.TEXT)
     from ibis.expr import datatypes, operations
 
     return operations.Cast(column, datatypes.string).to_expr()
@@ -590,6 +632,8 @@ def as_text(column: Any) -> Any:
 
 def call(name: str, returns: Any, *arguments: Any) -> Any:
     """Call a function of the engine that Ibis does not know, with one to three arguments."""
+    if any(isinstance(one, relations.Column) for one in arguments):
+        return relations.call(name, returns, *arguments)
     import ibis
 
     shapes: list[Callable[..., None]] = [lambda a: None, lambda a, b: None, lambda a, b, c: None]
@@ -755,13 +799,23 @@ def import_ibis() -> Any:
     try:
         import ibis
     except ImportError:
-        raise ParameterError(
-            "data",
-            "a table",
-            "tables and files need Ibis, which is not installed",
-            explain_install("sql"),
-        ) from None
+        raise _not_installed() from None
     return ibis
+
+
+def check_ibis() -> None:
+    """Refuse tables and files where Ibis is not installed. It is not imported."""
+    if find_spec("ibis") is None:
+        raise _not_installed()
+
+
+def _not_installed() -> ParameterError:
+    return ParameterError(
+        "data",
+        "a table",
+        "tables and files need Ibis, which is not installed",
+        explain_install("sql"),
+    )
 
 
 def choose_columns(columns: Sequence[str], wanted: Sequence[str]) -> list[str]:
@@ -771,11 +825,6 @@ def choose_columns(columns: Sequence[str], wanted: Sequence[str]) -> list[str]:
         if list(columns).count(name) > 1:
             raise DataError("Two columns of the table have the same name. Rename one.")
     return names if names and set(names) <= set(columns) else list(columns)
-
-
-def quote_name(name: str) -> str:
-    """Return the name of a column as standard SQL writes it."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def new_name(what: str) -> str:
@@ -874,8 +923,11 @@ def silence() -> Iterator[None]:
 
     They contain scores as literals.
     """
-    import ibis
-
+    ibis = sys.modules.get("ibis")
+    if not hasattr(ibis, "options"):  # it is not imported, or not yet, and prints nothing
+        yield
+        return
+    assert ibis is not None
     with _ALL:
         _VERBOSE.append(ibis.options.verbose if not _VERBOSE else _VERBOSE[0])
         ibis.options.verbose = False

@@ -6,26 +6,32 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 from privmax.resources import CHOSEN, Resources
+from privmax.sources import relations
 from privmax.sources.engines.base import (
     ArrowEngine,
+    Engine,
     arrays_of,
     as_text,
     ask,
     call,
+    check_ibis,
     choose_columns,
     import_ibis,
     is_moment,
     iso,
+    new_name,
     quietly,
-    quote_name,
     rows_of,
+    typed_array,
 )
+from privmax.sources.kinds import find_kind, kind_of
 from privmax.sources.places import differs
+from privmax.sources.relations import Column, Relation, quote_name
 
 _OURS = "privmax_opened_it"
 """Marks a connection that reads files or frames for us: no column has a collation there, and text
@@ -90,8 +96,8 @@ class DuckDB(ArrowEngine):
 
     @classmethod
     def open_memory(cls, stack: ExitStack) -> Any:
-        connection = ask(f"starting {cls.title}", import_ibis().duckdb.connect)
-        setattr(connection, _OURS, True)
+        check_ibis()  # which brings the engine along, and reads types that are rare
+        connection = ask(f"starting {cls.title}", Connection)
         return ask(f"starting {cls.title}", prepare, connection, stack)
 
     @classmethod
@@ -146,11 +152,11 @@ class DuckDB(ArrowEngine):
     ) -> Any:
         """It may put them into its temporary folder."""
         connection = cls.open_memory(stack)
-        schema = import_ibis().schema({f"column_{place}": "string" for place in range(width)})
-        rows = ask("keeping the rows", connection.create_table, "privmax_rows", schema=schema)
+        columns = ", ".join(f"column_{place} VARCHAR" for place in range(width))
+        ask("keeping the rows", connection.con.execute, f"CREATE TABLE privmax_rows ({columns})")
         for batch in batches:
             ask("keeping the rows", _append, connection.con, batch)
-        return rows
+        return ask("keeping the rows", connection.table, "privmax_rows")
 
     @classmethod
     def read_csv(cls, file: Path) -> Any:
@@ -188,6 +194,10 @@ class DuckDB(ArrowEngine):
         """Return whether another process writes to the file."""
         is_own = type(error).__module__.partition(".")[0] in ("_duckdb", "duckdb")
         return is_own and type(error).__name__ == "IOException" and "lock" in str(error)
+
+    @classmethod
+    def of(cls, backend: Any) -> Engine:
+        return Embedded(backend) if isinstance(backend, Connection) else cls(backend)
 
     @property
     def keys_are_bytes(self) -> bool:  # type: ignore[override]  # of a class it is a constant
@@ -243,9 +253,7 @@ class DuckDB(ArrowEngine):
         return call("encode", "binary", text) if self.keys_are_bytes else text
 
     def hash_values(self, keys: Sequence[Any], salt: str) -> Any:
-        import ibis
-
-        hashed = ibis.literal(salt)
+        hashed = self.literal(salt, "string")
         for key in keys:  # an enumeration as its text: its numbers depend on other rows
             value = as_text(key) if key.type().is_string() else key
             hashed = call("hash", "uint64", hashed, value)
@@ -255,11 +263,9 @@ class DuckDB(ArrowEngine):
         return text.strip()
 
     def label(self, value: Any, kind: Any) -> Any:
-        from ibis.expr import datatypes
-
         if is_moment(kind) and isinstance(value, str) and value in _infinite():
             return _infinite()[value]
-        return super().label(value, datatypes.time if _has_nanoseconds(kind) else kind)
+        return super().label(value, kind_of("time") if _has_nanoseconds(kind) else kind)
 
     def rows(self, table: Any) -> list[tuple[Any, ...]]:
         """Fetch rows without Ibis, which would import pandas and Arrow's functions to change types.
@@ -287,6 +293,140 @@ class DuckDB(ArrowEngine):
         self.backend.drop_view(name, force=True)
 
 
+class Connection:
+    """A new database in memory that reads files or frames for us: what Ibis would wrap.
+
+    Its methods are those of Ibis that are asked for. Its tables are relations.
+    """
+
+    name = "duckdb"
+
+    def __init__(self) -> None:
+        import duckdb
+
+        self.con = duckdb.connect(":memory:")
+        self.con.execute("SET TimeZone = 'UTC'")
+        self.con.execute("SET python_enable_replacements = false")  # names are tables only
+
+    def disconnect(self) -> None:
+        self.con.close()
+
+    def table(self, name: str) -> Relation:
+        quoted = quote_name(name)
+        kinds = {one: _read_kind(kind) for one, kind in _describe(self.con, quoted)}
+        return Relation.of(self, quoted, kinds)
+
+    def create_table(self, name: str, table: Relation, *, temp: bool = False) -> Relation:
+        kind = "TEMP TABLE" if temp else "TABLE"
+        self.con.execute(f"CREATE {kind} {quote_name(name)} AS {table.sql}")
+        return self.table(name)
+
+    def drop_table(self, name: str, *, force: bool = False) -> None:
+        self.con.execute(f"DROP TABLE {'IF EXISTS ' if force else ''}{quote_name(name)}")
+
+    def to_arrow(self, table: Relation) -> Any:
+        return self.con.sql(table.sql).to_arrow_table()
+
+    @cached_property
+    def ibis(self) -> Any:
+        """The same connection, as Ibis has it."""
+        backend = import_ibis().duckdb.from_connection(self.con)
+        setattr(backend, _OURS, True)
+        return backend
+
+
+class Embedded(DuckDB):
+    """The same for files and frames, which are relations: without Ibis."""
+
+    keys_are_bytes = False
+
+    def to_ibis(self, table: Relation) -> Any:
+        return ask("opening the table", self._view, table)
+
+    def _view(self, table: Relation) -> Any:
+        name = new_name("view")
+        self.backend.con.execute(f"CREATE TEMP VIEW {name} AS {table.sql}")
+        return self.backend.ibis.table(name)
+
+    def begin(self, table: Any, stack: ExitStack, *, passes: int = 1) -> None:
+        Engine.begin(self, table, stack, passes=passes)  # nobody else can write
+
+    def is_made(self, table: Relation) -> bool:
+        return table.query.startswith('"')  # the name of a table, and not a query
+
+    def literal(self, value: Any, kind: Any) -> Any:
+        return relations.literal(value, kind)
+
+    def null(self, kind: Any) -> Any:
+        return relations.literal(None, kind)
+
+    def number_rows(self, order: Any, within: Sequence[Any] | None = None) -> Any:
+        ordered = [order] if isinstance(order, Column) else list(order)
+        return relations.number_rows("row_number", within or (), ordered)
+
+    def rank_rows(self, order: Sequence[Any]) -> Any:
+        return relations.number_rows("dense_rank", (), order)
+
+    def whole_schema(self, names: Sequence[str]) -> Any:
+        return dict.fromkeys(names, relations.INT64)
+
+    def rows(self, table: Relation) -> list[tuple[Any, ...]]:
+        """Fetch rows; dates and moments as the numbers they are, which takes Arrow."""
+        if any(is_moment(kind) for kind in table.kinds.values()):
+            return rows_of(table.to_pyarrow())
+        rows: list[tuple[Any, ...]] = self.backend.con.execute(table.sql).fetchall()
+        return rows
+
+    def numbers(self, table: Relation) -> list[Any]:
+        whole = table.select(**{
+            name: relations.cast_always(table[name], relations.INT64) for name in table.columns
+        })  # fmt: skip
+        columns = self.backend.con.execute(whole.sql).fetchnumpy()
+        return [columns[name] for name in table.columns]
+
+    def table_of(self, columns: Mapping[str, Sequence[Any]], schema: Any, stack: ExitStack) -> Any:
+        kinds = {name: schema[name] for name in columns}
+        most = max(map(len, columns.values()), default=0)
+        if most <= _WRITTEN and set(map(str, kinds.values())) == {"int64"}:
+            return Relation.of(self.backend, _write_numbers(columns), kinds)
+        import pyarrow
+
+        typed = [typed_array(values, schema[name].to_pyarrow()) for name, values in columns.items()]
+        name = new_name("list")
+        self.backend.con.register(name, pyarrow.table(typed, names=list(columns)))
+        stack.callback(quietly, self.backend.con.unregister, name)
+        return Relation.of(self.backend, name, kinds)
+
+
+_WRITTEN = 10_000
+"""Rows of numbers that are written down in SQL: where it is given an Arrow table, DuckDB imports
+pandas."""
+
+
+def _write_numbers(columns: Mapping[str, Sequence[int]]) -> str:
+    """Write whole numbers as a table.
+
+    Examples:
+        >>> _write_numbers({"a": [1, 2]})
+        '(SELECT unnest(CAST([1, 2] AS BIGINT[])) AS "a")'
+    """
+    listed = ", ".join(
+        f"unnest(CAST([{', '.join(map(str, map(int, values)))}] AS BIGINT[])) AS {quote_name(name)}"
+        for name, values in columns.items()
+    )
+    return f"(SELECT {listed})"
+
+
+def _read_kind(text: str) -> Any:
+    """Return the type that DuckDB calls so."""
+    kind = find_kind(text)
+    if kind is not None:
+        return kind
+    from ibis.backends.sql.datatypes import DuckDBType
+
+    return DuckDBType.from_string(text)
+
+
 def _check_layouts(con: Any, places: Sequence[str]) -> None:
     """Refuse Parquet files whose columns are not those of the first file.
 
@@ -309,17 +449,19 @@ def _check_layouts(con: Any, places: Sequence[str]) -> None:
 
 
 def _list_files(con: Any, places: Sequence[str]) -> list[Path]:
-    rows = con.execute("SELECT file FROM glob(?)", [places]).fetchall()
+    rows = con.execute(f"SELECT file FROM glob({_sql(list(places))})").fetchall()
     return sorted(Path(name) for (name,) in rows)
 
 
 def _find_milliseconds(con: Any, places: Sequence[str], chosen: Sequence[str]) -> list[str]:
     """Find the columns of moments that a Parquet file keeps in milliseconds, by their types."""
+    # Written out: to read a list that is a parameter, DuckDB would import pandas.
     question = (
-        "SELECT DISTINCT name FROM parquet_schema(?) WHERE converted_type = 'TIMESTAMP_MILLIS' "
+        f"SELECT DISTINCT name FROM parquet_schema({_sql(list(places))}) "
+        "WHERE converted_type = 'TIMESTAMP_MILLIS' "
         "OR (logical_type LIKE 'Timestamp%' AND logical_type LIKE '%MILLIS=MilliSeconds%')"
     )
-    names = {name for (name,) in con.execute(question, [places]).fetchall()}
+    names = {name for (name,) in con.execute(question).fetchall()}
     return [name for name in chosen if name in names]
 
 
@@ -380,9 +522,9 @@ def _read_parquet(places: Sequence[str]) -> str:
 
 
 def _view(connection: Any, columns: Sequence[str], rows: str) -> Any:
-    """Return some columns of what DuckDB reads, as an Ibis table.
+    """Return some columns of what DuckDB reads, as a relation.
 
-    Ibis does not see the others: it takes long for each, and there may be 100,000.
+    It does not have the others, of which there may be 100,000.
     """
     listed = ", ".join(map(quote_name, columns))
     connection.con.execute(f"CREATE TEMP VIEW privmax_rows AS SELECT {listed} FROM {rows}")
@@ -446,8 +588,6 @@ def _keep_times_of_day(column: Any) -> Any:
     looking its digits up beyond the end of a table: it ends the process, or gives bytes of its own
     memory.
     """
-    import ibis
-
     kind = column.type()
     if kind.is_time():
         number, day = call("epoch_us", "int64", column), 24 * 60 * 60 * 10**6
@@ -455,6 +595,10 @@ def _keep_times_of_day(column: Any) -> Any:
         number, day = call("epoch_ns", "int64", column), 24 * 60 * 60 * 10**9
     else:
         return column
+    if isinstance(column, Column):
+        return number.between(0, day).ifelse(column, None)
+    import ibis
+
     return ibis.cases((number.between(0, day), column))
 
 
