@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import chdir
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -16,59 +16,54 @@ from click.testing import CliRunner
 from privmax.cli import main, schemas
 
 COUNTS = "sample:counts --item query --score people --epsilon 1 --delta 1e-6"
+CHARGED = f"select {COUNTS} --ledger budget.db"
+
+FAMILIES = {
+    "Releases": (
+        "select",
+        "select-by",
+        "keys",
+        "itemsets",
+        "itemsets-by",
+        "learn",
+        "check",
+        "refusal",
+    ),
+    "Planning": ("plan", "plan-keys", "compare"),
+    "Audits": ("audit", "audit-of"),
+    "Budgets": (
+        "budget-show",
+        "budget-create",
+        "budget-account",
+        "budget-split",
+        "budget-grant",
+        "budget-list",
+        "budget-history",
+        "budget-verify",
+        "budget-unblock",
+    ),
+}
+"""All schemas, in the order of the page. A field is described where it comes first."""
 
 EXAMPLES = {
     "select": f"select {COUNTS}",
-    "select-by": "select visits.csv --item page --user visitor --by region --groups regions.csv "
-    "--epsilon 1 --delta 1e-6",
-    "keys": "keys sample:searches --item query --user person --per-user 1 --where \"query = 'rain "
-    "boots' or query = 'trail shoes'\" --epsilon 1 --delta 1e-6",
-    "itemsets": "itemsets sample:receipts --basket receipt --item article --user member --epsilon "
-    "3 --delta 1e-6",
-    "itemsets-by": "itemsets sales.csv --basket receipt --item article --user member --by region "
-    "--groups regions.csv --epsilon 1 --delta 1e-6",
     "learn": "learn sample:members --label card --labels 0,1 --low 0 --high 100 --epsilon 4",
-    "plan": "plan --epsilon 1 --universe 1000",
-    "plan-keys": "plan --keys --per-user 20 --epsilon 1 --delta 1e-6",
-    "compare": "compare --scores 60,58,3 --universe 1000 --epsilon 1",
-    "audit": "audit exponential --epsilon 1",
-    "audit-of": "audit --of known-wrong --only 'universe taken'",
-    "budget-create": "budget create budget.db --epsilon 1.5 --delta 1e-5",
-    "budget-account": "budget account budget.db ada --epsilon 1 --delta 1e-6",
-    "budget-split": "budget split budget.db web --epsilon 1/2 --delta 1e-6 --unit user",
-    "budget-grant": "budget grant budget.db --account ada --epsilon 0.2 --why workshop",
     "budget-show": "budget show budget.db",
-    "budget-list": "budget list budget.db",
-    "budget-history": "budget history budget.db --last 2",
-    "budget-verify": "budget verify budget.db",
-    "check": f"select {COUNTS} --check",
-    "refusal": f"select {COUNTS} --ledger budget.db",
 }
-"""One command for each schema. They are run in this order, in one folder; what is random in them is
-certain enough.
-"""
+"""Commands whose output is shown. What is random in them is certain enough."""
 
-SHOWN = ("select", "budget-show")
-"""Other sections name the fields that these describe, and link here."""
+ONLY = {"learn": "rule"}
+"""Of which only one field is shown."""
+
+SETUP = (
+    "budget create budget.db --epsilon 1.5 --delta 1e-5",
+    "budget account budget.db ada --epsilon 1 --delta 1e-6",
+    f"{CHARGED} --account ada --request march",
+)
+"""What is run before the examples, and not shown."""
 
 WIDTH = 110
 """Columns of an example, but for long texts."""
-
-BEFORE = {"budget-show": f"select {COUNTS} --ledger budget.db --account ada --request march"}
-"""What is run before an example, and not shown."""
-
-FILES = {
-    "visits.csv": "visitor,region,page\n"
-    + "".join(f"{who},{'north' if who < 99 else 'south'},home\n" for who in range(200)),
-    "sales.csv": "member,receipt,region,article\n"
-    + "".join(
-        f"{who},{who},{'north' if who < 99 else 'south'},{what}\n"
-        for who in range(200)
-        for what in ("bread", "milk")
-    ),
-    "regions.csv": "north\nsouth\nwest\n",
-}
-"""What lies in the folder."""
 
 STEADY = {
     r"ranks=\(1, [^)]*\)": "ranks=(1, …)",
@@ -81,64 +76,92 @@ STEADY = {
 HEAD = """# JSON
 
 With `--json`, a command prints one JSON object on one line of standard output, and nothing else.
-`tools/pages.py` generates this page from the schemas in `src/privmax/cli/schemas/` (JSON Schema
-2020-12) and from running the commands. The examples are broken into lines, and their times, names
-of people and hashes are invented.
+Programs can check it with the schemas in `src/privmax/cli/schemas/` (JSON Schema 2020-12), from
+which `tools/pages.py` generates this page. The examples are broken into lines.
 
-If the [exit code](command-line.md#exit-codes) is 2, standard output is empty, and standard error
-names the error and the remedy. If it is 3 (the budget does not allow it), the object is a
-[refusal](#a-refusal).
+If the [exit code](command-line.md#exit-codes) is 2, the command prints nothing, and standard error
+names the error and the remedy. If it is 3, it prints a [refusal](#a-refusal).
 
-A *cost* is an object with `epsilon` and `delta`. Both are exact, as text: an integer, a decimal, or
-numerator/denominator.
+The type of a field follows its name: label[] is a list of labels, and ? marks fields that may be
+absent. Types leave out a null that the meaning explains. `a[].b` is the field `b` of each object in
+the list `a`, `a.*.b` that of each in the object `a`. A *cost* is an object with `epsilon` and
+`delta`, both exact, as text: an integer, a decimal, or numerator/denominator.
 """
+
+Row = tuple[str, str, str]
+"""The name of a field, its type and its meaning."""
 
 
 def page() -> str:
     """The page."""
     parts = [HEAD]
-    described: set[str] = set()
+    described: dict[Row, str] = {}
     with TemporaryDirectory() as folder, chdir(folder):
-        for file, text in FILES.items():
-            Path(file).write_text(text, encoding="utf-8")
-        for name, line in EXAMPLES.items():
-            if name in BEFORE:
-                _run(BEFORE[name])
-            parts += [
-                *_section(name, described),
-                f"`privmax {line} --json`\n\n```json\n{_example(line)}\n```\n",
-            ]
+        for line in SETUP:
+            _run(line)
+        for family, names in FAMILIES.items():
+            parts.append(f"## {family}\n")
+            for name in names:
+                parts += _section(schemas.schema(name), described)
+                if name in EXAMPLES:
+                    parts.append(_example(EXAMPLES[name], ONLY.get(name)))
     return "\n".join(parts)
 
 
-def _section(name: str, described: set[str]) -> Iterator[str]:
-    """What a schema says. What is `described` already is left out, and what is new is added."""
-    schema = schemas.schema(name)
-    yield f"## {schema['title']}\n\n{schema['description']}\n"
+def _section(schema: Mapping[str, Any], described: dict[Row, str]) -> Iterator[str]:
+    """What a schema says. What is `described` already is named, and what is new is added."""
+    title, text = schema["title"], schema["description"]
     rows = list(_fields(schema))
-    for other in SHOWN:
-        known = list(_fields(schemas.schema(other)))
-        shared = [field for field, *_ in filter(known.__contains__, rows)]
-        if other != name and len(shared) > 1:
-            title = schemas.schema(other)["title"]
-            rows = [row for row in rows if row not in known]
-            names = ", ".join(f"`{field}`" for field in shared) if rows else "the fields"
-            yield f"See [{title}](#{title.replace(' ', '-')}) for {names}.\n"
-    if rows:
-        yield _table(rows)
-    parts = [_part(*part) for part in schema.get("$defs", {}).items() if part[0] != "cost"]
-    yield from (part for part in parts if part not in described)
-    described.update(parts)
+    if {described.get(_leaf(row)) for row in rows} == {described.get(_leaf(rows[0]), title)}:
+        yield _wrapped(f"* `{title}`: {text}", "  ") + "\n"
+        return
+    yield f"### {title}\n\n{_wrapped(text)}\n"
+    yield from _rows(rows, described)
+    described.update({_leaf(row): title for row in rows if _leaf(row) not in described})
+    for name, part in schema.get("$defs", {}).items():
+        whole = name, "", json.dumps(part)
+        if name != "cost" and whole not in described:
+            yield from _part(name, part, described)
+            described[whole] = title
 
 
-def _part(title: str, part: Mapping[str, Any]) -> str:
-    """A part that fields of a schema refer to."""
-    cases = [
-        _table(list(_fields(case))) for case in part.get("oneOf", [part]) if "properties" in case
-    ]
-    told = ["One of these.\n"] if len(cases) > 1 else []
-    description = [f"{part['description']}\n"] if "description" in part else []
-    return "\n".join([f"### {title.capitalize()}\n", *description, *told, *cases])
+def _rows(rows: Sequence[Row], described: Mapping[Row, str]) -> Iterator[str]:
+    """Names the fields that other sections describe, and describes the rest."""
+    for title in dict.fromkeys(described[_leaf(row)] for row in rows if _leaf(row) in described):
+        shared = [f"`{row[0]}`" for row in rows if described.get(_leaf(row)) == title]
+        link = f"[{title.removeprefix('privmax ')}](#{re.sub(r'[^a-z]+', '-', title)})"
+        yield _wrapped(f"As in {link}: {', '.join(shared)}.") + "\n"
+    lines: dict[Row, str] = {}
+    for name, kind, text in rows:
+        field = _leaf((name, kind, text))
+        if field in lines:
+            lines[field] = lines[field].replace(" (", f", `{name}` (", 1)
+        elif field not in described:
+            lines[field] = f"* `{name}` ({kind}): {text}"
+    if lines:
+        yield "\n".join(_wrapped(line, "  ") for line in lines.values()) + "\n"
+
+
+def _leaf(row: Row) -> Row:
+    """A field without those it is in: it means the same there as elsewhere."""
+    name, kind, text = row
+    return name.rpartition(".")[2], kind.removesuffix("?"), text
+
+
+def _part(name: str, part: Mapping[str, Any], described: Mapping[Row, str]) -> Iterator[str]:
+    """A type of the schema's own."""
+    cases = [list(_fields(case)) for case in part.get("oneOf", [part]) if "properties" in case]
+    text = part.get("description", "")
+    if len(cases) > 1:
+        text = f"Has {'; or '.join(', '.join(f'`{row[0]}`' for row in case) for case in cases)}."
+    yield _wrapped(f"*{name.capitalize()}*: {text}") + "\n"
+    yield from _rows(list(dict.fromkeys(row for case in cases for row in case)), described)
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    return textwrap.fill(
+        text, 100, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _run(line: str) -> str:
@@ -147,11 +170,14 @@ def _run(line: str) -> str:
     return run.stdout
 
 
-def _example(line: str) -> str:
-    text = _broken(json.loads(_run(line), parse_float=_rounded))
+def _example(line: str, only: str | None) -> str:
+    """A command, and what it prints."""
+    value = json.loads(_run(line), parse_float=_rounded)
+    text = _broken(value[only] if only else value)
     for pattern, steady in STEADY.items():
         text = re.sub(pattern, steady, text)
-    return text
+    field = f"The `{only}` of " if only else ""
+    return f"{field}`privmax {line} --json`:\n\n```json\n{text}\n```\n"
 
 
 def _broken(value: Any, indent: int = 0) -> str:
@@ -173,19 +199,17 @@ def _rounded(number: str) -> float:
     return float(f"{float(number):.6g}")
 
 
-def _table(rows: Sequence[tuple[str, str, str]]) -> str:
-    lines = ["| field | type | meaning |", "|---|---|---|"]
-    lines += [f"| `{name}` | {kind} | {text} |" for name, kind, text in rows]
-    return "\n".join(lines) + "\n"
-
-
-def _fields(schema: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str, str]]:
+def _fields(schema: Mapping[str, Any], prefix: str = "") -> Iterator[Row]:
+    """The fields of an object and of the objects in it."""
     needed = schema.get("required", [])
     for name, field in schema["properties"].items():
-        absent = "" if name in needed else " May be absent."
-        yield f"{prefix}{name}", _kind(field), field["description"] + absent
+        text = field["description"]
+        kind = _kind(field)
+        if "null" in re.findall(r"\w+", text):
+            kind = re.sub(r"^null or | or null$", "", kind)  # the text says when
+        yield f"{prefix}{name}", kind if name in needed else f"{kind}?", text
         for part, mark in (
-            (field, ""),
+            *((case, "") for case in field.get("oneOf", [field])),
             (field.get("items", {}), "[]"),
             (field.get("additionalProperties"), ".*"),
         ):
@@ -209,7 +233,8 @@ def _kind(field: Mapping[str, Any]) -> str:
 
 def _named(kind: str, field: Mapping[str, Any]) -> str:
     if kind == "array" and "items" in field:
-        return f"list of {_kind(field['items'])}"
+        below = _kind(field["items"])
+        return f"({below})[]" if " " in below else f"{below}[]"
     values = field.get("additionalProperties")
     if kind == "object" and isinstance(values, Mapping):
         return f"object of {_kind(values)}"
