@@ -115,7 +115,7 @@ def _section(schema: Mapping[str, Any], described: dict[Row, str]) -> Iterator[s
     if {described.get(_leaf(row)) for row in rows} == {described.get(_leaf(rows[0]), title)}:
         yield _wrapped(f"* `{title}`: {text}", "  ") + "\n"
         return
-    yield f"### {title}\n\n{_wrapped(text)}\n"
+    yield f"### {_heading(title)}\n\n{_wrapped(text)}\n"
     yield from _rows(rows, described)
     described.update({_leaf(row): title for row in rows if _leaf(row) not in described})
     for name, part in schema.get("$defs", {}).items():
@@ -125,11 +125,16 @@ def _section(schema: Mapping[str, Any], described: dict[Row, str]) -> Iterator[s
             described[whole] = title
 
 
+def _heading(title: str) -> str:
+    """The heading of a schema; the dashes of an option would be read differently in links."""
+    return title.replace("--by", "by group")
+
+
 def _rows(rows: Sequence[Row], described: Mapping[Row, str]) -> Iterator[str]:
     """Names the fields that other sections describe, and describes the rest."""
     for title in dict.fromkeys(described[_leaf(row)] for row in rows if _leaf(row) in described):
         shared = [f"`{row[0]}`" for row in rows if described.get(_leaf(row)) == title]
-        link = f"[{title.removeprefix('privmax ')}](#{re.sub(r'[^a-z]+', '-', title)})"
+        link = f"[{title.removeprefix('privmax ')}](#{_heading(title).replace(' ', '-')})"
         yield _wrapped(f"As in {link}: {', '.join(shared)}.") + "\n"
     lines: dict[Row, str] = {}
     for name, kind, text in rows:
