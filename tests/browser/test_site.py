@@ -27,8 +27,8 @@ PAGES = (
     "reference/select.html",
     "reference/mechanisms.html",
     "source/src/privmax/mechanisms/sharp_margin.py.html",
-    "head-to-head.html",
-    "itemsets-results.html",
+    "lab/head-to-head.html",
+    "lab/itemsets-results.html",
     "notebooks/selection.html",
 )
 
@@ -184,7 +184,7 @@ def test_formulas_are_typeset(watched: Watched, disk: str) -> None:
 
 
 @pytest.mark.parametrize("wide", [1280, 390])
-@pytest.mark.parametrize("path", ["howto/budget.html", "tutorial.html", "mistakes.html"])
+@pytest.mark.parametrize("path", ["howto/budget.html", "tutorial.html", "lab/mistakes.html"])
 def test_no_command_hides_under_the_copy_button(
     browser: Browser, disk: str, path: str, wide: int
 ) -> None:
@@ -207,7 +207,7 @@ def test_no_command_hides_under_the_copy_button(
 def test_the_first_column_of_a_wide_table_stays_on_a_phone(browser: Browser, disk: str) -> None:
     context = browser.new_context(viewport={"width": 390, "height": 844})
     page = context.new_page()
-    visit(page, f"{disk}/itemsets-results.html")
+    visit(page, f"{disk}/lab/itemsets-results.html")
     tables = page.evaluate(
         """() => [...document.querySelectorAll(".md-typeset__scrollwrap")].map(wrap => {
             const cells = [...wrap.querySelectorAll("tbody tr:first-child td")]
