@@ -21,7 +21,7 @@ from privmax.keyset.release import AllKeys, DrawnKeys
 from privmax.keyset.rounds import KeyRounds
 from privmax.noise.coins import SYSTEM
 from privmax.packing import FEW
-from privmax.sources.engines.duckdb import DuckDB
+from privmax.sources.engines.duckdb import Embedded
 from privmax.sources.reading import pairs
 from privmax.sources.tables import Columns
 from privmax.testing import SeededCoins
@@ -216,17 +216,17 @@ def test_totals_by_key_are_arrays_and_not_rows_of_python(monkeypatch):
     number = 5000
     rows = pl.DataFrame({"user": range(number), "item": range(number)})
     longest = []
-    ask = DuckDB.rows
+    ask = Embedded.rows
     monkeypatch.setattr(
-        DuckDB, "rows", lambda self, table: longest.append(rows := ask(self, table)) or rows
+        Embedded, "rows", lambda self, table: longest.append(rows := ask(self, table)) or rows
     )
-    make = DuckDB.table_of
+    make = Embedded.table_of
 
     def table_of(self, columns, schema, stack):
         assert all(isinstance(column, np.ndarray) for column in columns.values())
         return make(self, columns, schema, stack)
 
-    monkeypatch.setattr(DuckDB, "table_of", table_of)
+    monkeypatch.setattr(Embedded, "table_of", table_of)
     with closing(pairs(rows, Columns("item", "user"), "")) as source:
         values = np.ones(number, np.int64)
         assert (source.everyone.give(3, 0) > 0).all()

@@ -95,7 +95,8 @@ class Declared(NamedTuple):
             >>> Declared.of(TextFile("rows.csv", ";")).dialect.delimiter
             ';'
         """
-        kind, plain = type(data), replace(PLAIN, check=check)
+        kind = type(data)
+        plain = replace(PLAIN, check=True) if check else PLAIN
         if issubclass(kind, TextFile):
             assert isinstance(data, TextFile)
             return cls(data.file, None, replace(data.dialect(), check=check))
