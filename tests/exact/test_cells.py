@@ -10,9 +10,10 @@ from functools import partial
 
 import numpy as np
 import pytest
-from flint import arb
+from flint import arb, ctx
 
-from privmax.mechanisms.cells import FEW, LOOKED_AT, NOTHING, Cells, _balls, _draw_place, choices
+from privmax.mechanisms import cells as module
+from privmax.mechanisms.cells import FEW, LOOKED_AT, Cells, _draw_place, choices
 from privmax.mechanisms.contract import ROUNDING
 from privmax.mechanisms.weights import clip_width, round_chances, shares
 from privmax.noise.balls import START, precision
@@ -21,6 +22,9 @@ from privmax.testing import ScriptedCoins, SeededCoins
 
 UNIT = 2.0**-53
 """A float is within this part of what it was rounded from."""
+
+NOTHING = 1e-28
+"""More than all cells weigh that a first look leaves out, beside the rest."""
 
 
 def large_sets():
@@ -39,16 +43,16 @@ def test_a_first_look_at_large_sets_holds_the_truth():
     cells = large_sets()
     assert cells.has_look
     with precision(START):
-        rough, rows = cells.total(), cells._rows()
+        rough, look = cells.total(), cells._look
     with precision(400):
         exact = cells.total()
         exact_rows = cells._rows()
     assert rough.overlaps(exact)
     assert 0 < rough.rad() < 1e-6 * rough.mid()
-    scale = rows[-1] / exact_rows[-1]
-    for row, truth in zip(rows, exact_rows, strict=True):
-        assert row.overlaps(truth * scale)
-        assert row.rad() <= 1e-6 * row.mid() + 2 * arb(NOTHING)
+    shares_of_rows = look.rows / look.rows.sum()
+    for row, truth in zip(shares_of_rows.tolist(), exact_rows, strict=True):
+        share = truth / exact
+        assert abs(row - share) <= 4 * look.error * share + arb(NOTHING)
 
 
 def test_the_law_of_large_sets_is_as_exact_as_it_states():
@@ -221,14 +225,42 @@ def test_only_differences_of_depths_count():
         assert far.total().overlaps(near.total())
 
 
-def test_a_ball_holds_what_its_float_stands_for_down_to_where_floats_end():
-    """The logarithm is off by all that is allowed, up or down."""
-    error = 2.0**-11
-    logs = range(-760, 1)
+def test_other_threads_may_change_the_precision_at_any_time(monkeypatch):
+    """It is one number for the whole process. Balls get wider by that, and stay true."""
+    with precision(400):
+        exact = single(80, 40)._rows()
+    asked = 0
+
+    def meddle(number, size):
+        nonlocal asked
+        asked += 1
+        ctx.prec = (START, 200, 200)[asked % 3]
+        return choices(number, size)
+
+    monkeypatch.setattr(module, "choices", meddle)
+    cells = single(80, 40)
+    assert cells.has_look
     with precision(200):
-        for log, found in zip(logs, _balls(np.exp(np.array(logs, float)), error), strict=True):
-            for off in (-error, error):
-                assert found.contains((log + arb(off)).exp())
+        rows = cells._rows()
+    with precision(200):
+        total = cells.total()
+    assert all(row.overlaps(truth) for row, truth in zip(rows, exact, strict=True))
+    with precision(400):
+        assert total.overlaps(sum(exact, start=arb(0)))
+
+
+@pytest.mark.parametrize("step", [1, 40, 10**200], ids=["near", "far", "farthest"])
+@pytest.mark.parametrize("rate", [Fraction(1, 2**390), Fraction(1, 4), Fraction(2**390)])
+def test_a_draw_takes_no_notice_of_what_numpy_was_told_to_refuse(step, rate):
+    """Whether a weight is too small for a float is a fact of the data."""
+    with np.errstate(all="raise"):
+        cells = single(400, 200, step, rate)
+        assert cells.has_look
+        prefix, reach = cells.draw(SeededCoins(1))
+        assert prefix <= 200 <= reach
+        with precision(START):
+            assert cells.total().is_finite()
+            assert cells.last().is_finite()
 
 
 @pytest.mark.parametrize("number", [2**63 - 1, 2**63, 2**64, 10**40])

@@ -58,9 +58,6 @@ floats."""
 LEFT_OUT = 66.0
 """All cells that the first look leaves out weigh less than e to the minus this, beside the rest."""
 
-NOTHING = 1e-28
-"""Bounds what is left out, and what underflows."""
-
 COARSEST = 2.0**-11
 """Floats with a larger bound of their errors are not used."""
 
@@ -154,7 +151,7 @@ class Cells:
         """
         if self.has_look:
             for place, p in enumerate(self.prefixes):
-                yield p, np.exp(self._log_row(place) - self._look.middle)
+                yield p, _exp(self._log_row(place) - self._look.middle)
             return
         columns = len(self.reaches)
         flat = shares(lambda: [w for place in range(len(self.prefixes)) for w in self._row(place)])
@@ -196,15 +193,15 @@ class Cells:
     # In balls
 
     def _rows(self) -> list[arb]:
-        """Weight of all cells of each prefix; at the first look, up to a common factor."""
-        if self._is_first_look():
-            return _balls(self._look.rows, self._look.error)
+        """Weight of all cells of each prefix."""
         return [sum(self._row(place), start=arb(0)) for place in range(len(self.prefixes))]
 
     def _row(self, place: int) -> list[arb]:
-        """Weight of each cell of one prefix; at the first look, up to a common factor."""
-        if self._is_first_look():
-            return _balls(_shares(self._log_row(place)), self._look.error)
+        """Weight of each cell of one prefix.
+
+        Never from floats, whatever the precision is: other threads may set it at any time, and rows
+        of one list must not have different scales.
+        """
         p = self.prefixes[place]
         prefixes, reaches = self._both_weights()
         return [
@@ -214,13 +211,14 @@ class Cells:
 
     def _both_weights(self) -> tuple[list[arb], list[arb]]:
         """D_p of each prefix and D'_u of each reach at the precision in force, computed once."""
-        if ctx.prec not in self._weights:
+        bits = ctx.prec  # asked once: another thread may change it
+        if bits not in self._weights:
             prefixes, reaches = (
                 [(-ball(far)).exp() * _fall(step) for far, step in exponents]
                 for exponents in self._exponents
             )
-            self._weights[ctx.prec] = prefixes, reaches
-        return self._weights[ctx.prec]
+            self._weights[bits] = prefixes, reaches
+        return self._weights[bits]
 
     @cached_property
     def _exponents(self) -> tuple[Exponents, Exponents]:
@@ -396,7 +394,8 @@ def _draw_place(
         coins: Where random bits come from.
     """
     cuts = np.cumsum(weights)
-    cuts = cuts[:-1] / cuts[-1]
+    with np.errstate(under="ignore"):
+        cuts = cuts[:-1] / cuts[-1]
     lows, highs = np.append(cuts - 4 * error, 1.0), cuts + 4 * error
     uniform = Uniform(coins)
     while uniform.length < LOOKED_AT:
@@ -421,25 +420,30 @@ def _floats(depths: NDArray[Any]) -> Floats:
 
 def _log_falls(steps: Floats) -> Floats:
     """ln(1 − e^(−step)), for steps above 0."""
-    found: Floats = np.log(-np.expm1(-steps))
+    with np.errstate(under="ignore"):
+        found: Floats = np.log(-np.expm1(-steps))
+    return found
+
+
+def _exp(logs: Floats) -> Floats:
+    """e to the power of each. What is too small for a float is 0.
+
+    That is no failure, whatever NumPy was set to do: a failure would tell of the data.
+    """
+    with np.errstate(under="ignore"):
+        found: Floats = np.exp(logs)
     return found
 
 
 def _log_sum(logs: Floats) -> Any:
     """ln of the sum of what has these logarithms; of a table, for each row."""
     most = logs.max(axis=-1, keepdims=True)
-    return most[..., 0] + np.log(np.exp(logs - most).sum(axis=-1))
+    return most[..., 0] + np.log(_exp(logs - most).sum(axis=-1))
 
 
 def _shares(logs: Floats) -> Floats:
     """Weights beside the heaviest."""
-    found: Floats = np.exp(logs - logs.max())
-    return found
-
-
-def _balls(values: Floats, error: float) -> list[arb]:
-    """Numbers of at most 1 with a bound of their relative error, and of what is left out."""
-    return [arb(value, value * 2 * error + NOTHING) for value in values.tolist()]
+    return _exp(logs - logs.max())
 
 
 def _log_choices(numbers: Floats, few: Floats) -> Floats:
