@@ -173,6 +173,25 @@ def test_the_same_with_a_declared_universe(twins, kind):
     assert len(found) == len(universe)
 
 
+MISFITS = [2.5, "4", 1 << 70, Decimal("2.5"), float("inf")]
+
+
+@pytest.mark.parametrize("label", MISFITS)
+def test_a_label_that_is_no_whole_number_does_not_fit_a_column_of_them(twins, label):
+    for table in twins(pa.table({"item": [1, 1, 3], "person": [1, 2, 3]})):
+        with pytest.raises(ParameterError, match="does not fit the column of items, which is int"):
+            TableSource(table, Columns("item", "person"), universe=[1, 3, label])
+
+
+def test_text_is_a_whole_number_by_the_same_rules(twins):
+    for table in twins(pa.table({"item": [1, 1, 3], "person": [1, 2, 3]})):
+        for label in ("1_0", " 4 ", "\u0663", "2.5"):
+            with pytest.raises(ParameterError, match="does not fit"):
+                TableSource(table, Columns("item", "person"), universe=["1", "3", label])
+        with closing(TableSource(table, Columns("item", "person"), universe=["1", "3"])) as source:
+            assert sorted(source.scores()) == [(1, 2), (3, 1)]
+
+
 def test_the_same_ready_scores(twins):
     numbers = {"item": ["a", "b", None], "score": pa.array([1, -5, 7], pa.decimal128(20, 0))}
     assert both(twins, pa.table(numbers), scores(Columns("item", score="score")))[0]
@@ -208,6 +227,29 @@ def test_the_same_rows_are_kept(twins, kind):
             return engine.rows(kept.aggregate(number=kept.count(), low=kept["basket"].max()))
 
         both(twins, rows_of(kind), answer)
+
+
+FAR = {"item < '2000-01-01'": [1, 3], "item > '9999-12-31'": [2], "item != '1970-01-01'": [2, 3],
+       "item = '1970-01-01'": [1], "item < '0001-01-01'": [3]}  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", ["s", "ms"])
+def test_a_far_moment_stops_no_condition(twins, unit):
+    """No microseconds are so far away, and the engine would stop where it needs some."""
+    moments = pa.array([0, 10**18, -(10**18), None], pa.timestamp(unit))
+    for table in twins(pa.table({"item": moments, "number": [1, 2, 3, 4]})):
+        engine = engine_of(table)
+        for given, numbers in FAR.items():
+            kept = Condition.of(given).filter(table, engine)
+            assert sorted(engine.rows(kept.select("number"))) == [(one,) for one in numbers]
+
+
+def test_a_condition_may_hold_a_zero_byte(twins):
+    rows, given = pa.table({"item": ["a\0b", "a", "a\0c"]}), "item = 'a\0b' or item = '\0'"
+    relation, _ = twins(rows)
+    engine = engine_of(relation)
+    kept = Condition.of(given).filter(relation, engine)
+    assert engine.rows(kept) == [("a\0b",)]
 
 
 @pytest.mark.parametrize("kind", TYPED)
@@ -312,7 +354,8 @@ def test_a_type_is_what_ibis_says(text):
 
 
 def test_other_types_are_read_by_ibis():
-    for text in ("UHUGEINT", "TIME_NS", "TIME WITH TIME ZONE", "VARCHAR[]", "JSON", "BIT"):
+    for text in ("UHUGEINT", "TIME_NS", "TIME WITH TIME ZONE", "VARCHAR[]", "JSON", "BIT",
+                 "ENUM('a', 'b')[]"):  # fmt: skip
         assert kinds.find_kind(text) is None
         with pytest.raises(ValueError, match="no such type"):
             kinds.kind_of(text)
@@ -355,8 +398,8 @@ def test_a_relation_becomes_a_table_of_ibis(tmp_path):
 
 
 def test_values_are_written_so_that_the_engine_reads_them_back():
-    values = ["it's", "a\\n", "", 0, -(2**63), 0.1, 1e-310, True, None, Decimal("1.50"),
-              Decimal("0.00000012"),
+    values = ["it's", "a\\n", "a\0'b", "\0", "", 0, -(2**63), 0.1, 1e-310, True, None,
+              Decimal("1.50"), Decimal("0.00000012"),
               datetime.date(1, 1, 1)]  # fmt: skip
     for value in values:
         [[back]] = duckdb.sql(f"SELECT {relations.write(value)}").fetchall()

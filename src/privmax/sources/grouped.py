@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from privmax.numbers import whole
 from privmax.profile import Profile
 from privmax.sources.base import Source
 from privmax.sources.engines import engine_of
-from privmax.sources.engines.base import ask, typed_array
+from privmax.sources.engines.base import ask
 from privmax.sources.tables import (
     CHANGED,
     ROWS,
@@ -43,6 +42,7 @@ from privmax.sources.tables import (
     check_single,
     count_rows,
     find_wrong,
+    is_rounded,
     item_column,
     item_names,
     keep_counted,
@@ -163,7 +163,7 @@ class GroupedRows:
         with suppress(ParameterError, pyarrow.ArrowException, OverflowError, TypeError, ValueError):
             keys = self._group_naming.keys(labels)
             schema = each.select(GROUP, **{NUMBER: self._whole(0)}).schema()
-            if not _is_rounded(keys, schema[GROUP]):
+            if not is_rounded(keys, schema[GROUP]):
                 columns = {GROUP: keys, NUMBER: range(self._number)}
                 table = self._engine.table_of(columns, schema, self._stack)
         if table is None:
@@ -356,15 +356,3 @@ def _keep_matches(table: Any, wanted: Any, columns: Sequence[str]) -> Any:
     What an engine keeps may have columns of its own beside ours.
     """
     return table.join(wanted, list(columns)).select(*table.columns)
-
-
-def _is_rounded(keys: Sequence[Any], kind: Any) -> bool:
-    """Whether a number or a date becomes another one in a column of this type, as 1.5 does among
-    whole numbers. Text is read as it is written.
-    """
-    if not (kind.is_numeric() or kind.is_date()) or all(isinstance(key, str) for key in keys):
-        return False
-    values = typed_array(keys, kind.to_pyarrow()).to_pylist()
-    return any(
-        type(key) is datetime or key != value for key, value in zip(keys, values, strict=True)
-    )

@@ -180,7 +180,7 @@ def find_kind(text: str) -> Kind | None:
         return plain
     if text == "HUGEINT":
         return _decimal(38, 0)  # as Ibis has it
-    if text.startswith("ENUM("):
+    if text.startswith("ENUM(") and text.endswith(")"):  # and not a list of them
         return _PLAIN["VARCHAR"]
     match = _DECIMAL.fullmatch(text)
     return None if match is None else _decimal(int(match[1]), int(match[2]))

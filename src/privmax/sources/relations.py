@@ -419,7 +419,7 @@ def write(value: object) -> str:
     if value is None or isinstance(value, bool):
         return "NULL" if value is None else str(value).upper()
     if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
+        return _write_text(value)
     if isinstance(value, float):
         return f"CAST('{value!r}' AS DOUBLE)"  # a numeral may be a decimal
     if isinstance(value, datetime.date):
@@ -450,6 +450,12 @@ def cast_always(column: Column, kind: Kind) -> Column:
 def quote_name(name: str) -> str:
     """Return the name of a column as standard SQL writes it."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def _write_text(value: str) -> str:
+    """Write text; a zero, which would end the statement, by its number."""
+    parts = ["'" + part.replace("'", "''") + "'" for part in value.split("\0")]
+    return parts[0] if len(parts) == 1 else f"({' || chr(0) || '.join(parts)})"
 
 
 def _write_moment(value: datetime.datetime) -> str:

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
@@ -31,7 +32,7 @@ from privmax.numbers import Number, whole
 from privmax.profile import Level, Profile
 from privmax.sources.base import PlainSource
 from privmax.sources.engines import embedded_engine, engine_of
-from privmax.sources.engines.base import Engine, as_text, ask
+from privmax.sources.engines.base import Engine, as_text, ask, typed_array
 from privmax.sources.scale import Scale
 from privmax.sources.users import DROP, NO_USER, read_missing_users
 from privmax.universe import OPEN, Universe, repeat
@@ -560,10 +561,25 @@ def _as_table(
     columns = {name: keys.get(name, [0] * number) for name in like.columns}
     table = None
     with suppress(pyarrow.ArrowException, OverflowError, TypeError, ValueError):
-        table = engine.table_of(columns, like.schema(), held)
+        schema = like.schema()
+        whole = [name for name in keys if engine.types_bind and schema[name].is_integer()]
+        if not any(is_rounded(keys[name], schema[name]) for name in whole):
+            table = engine.table_of(columns, schema, held)
     if table is None:
         raise _misfit(kinds)
     return table
+
+
+def is_rounded(keys: Sequence[Any], kind: Any) -> bool:
+    """Whether a number or a date becomes another one in a column of this type, as 1.5 does among
+    whole numbers. Text is read as it is written.
+    """
+    if not (kind.is_numeric() or kind.is_date()) or all(isinstance(key, str) for key in keys):
+        return False
+    values = typed_array(keys, kind.to_pyarrow()).to_pylist()
+    return any(
+        type(key) is datetime or key != value for key, value in zip(keys, values, strict=True)
+    )
 
 
 def _misfit(kinds: str) -> ParameterError:

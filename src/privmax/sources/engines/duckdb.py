@@ -6,6 +6,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from decimal import Decimal
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,10 @@ is its own key, which is a third faster than its bytes."""
 
 _CHANGED_BY_ARROW = ("TIME WITH TIME ZONE", "HUGEINT", "UHUGEINT", "BIGNUM", "VARINT", "BIT")
 """Types that Arrow has no type for: their values go there as text."""
+
+
+_BEYOND_PYTHON = ("0001-01-01 (BC) 00:00:00", "10000-01-02 00:00:00")
+"""Moments before and after all that a condition can name."""
 
 
 @cache
@@ -259,6 +264,19 @@ class DuckDB(ArrowEngine):
             hashed = call("hash", "uint64", hashed, value)
         return hashed
 
+    def operands(self, column: Any, value: str | Decimal | bool) -> tuple[Any, Any] | None:
+        """Return the same, with moments that are far from all of Python's brought nearer.
+
+        DuckDB compares seconds and milliseconds as microseconds, and would stop at a moment that
+        has no place there. Comparisons with moments of Python come out the same.
+        """
+        kind, found = column.type(), super().operands(column, value)
+        if found is None or not kind.is_timestamp() or kind.scale not in (0, 3):
+            return found
+        low, high = (self.literal(text, "string").cast(kind) for text in _BEYOND_PYTHON)
+        column = (column > high).ifelse(high, column)
+        return (column < low).ifelse(low, column), found[1]
+
     def strip(self, text: Any) -> Any:
         return text.strip()
 
@@ -388,7 +406,8 @@ class Embedded(DuckDB):
         kinds = {name: schema[name] for name in columns}
         most = max(map(len, columns.values()), default=0)
         if most <= _WRITTEN and set(map(str, kinds.values())) == {"int64"}:
-            return Relation.of(self.backend, _write_numbers(columns), kinds)
+            numbers = {name: _whole_numbers(values) for name, values in columns.items()}
+            return Relation.of(self.backend, _write_numbers(numbers), kinds)
         import pyarrow
 
         typed = [typed_array(values, schema[name].to_pyarrow()) for name, values in columns.items()]
@@ -401,6 +420,19 @@ class Embedded(DuckDB):
 _WRITTEN = 10_000
 """Rows of numbers that are written down in SQL: where it is given an Arrow table, DuckDB imports
 pandas."""
+
+
+def _whole_numbers(values: Sequence[Any]) -> Sequence[int]:
+    """Return an array of ours as it is, and labels that a caller declares as Arrow reads them.
+
+    Python reads more as a whole number than any other reader of labels: `1_000`, and other digits.
+    """
+    if hasattr(values, "dtype"):
+        return values
+    import pyarrow
+
+    numbers: list[int] = typed_array(values, pyarrow.int64()).to_pylist()
+    return numbers
 
 
 def _write_numbers(columns: Mapping[str, Sequence[int]]) -> str:
