@@ -1023,6 +1023,27 @@ def test_weights_in_a_file_must_be_whole(tmp_path, number):
     assert_says_nothing_private(caught.value)
 
 
+def write_odd_names(folder):
+    """DuckDB calls the second of a, A and A_1 `A_1`, and the column without a name `C3`."""
+    nested = [{"a": [1], "b": {"c": 2}}] * 3
+    columns = [["p", "p", "q"], nested, [1, 1, 1], [5, 6, 7], [1, 2, 3], [5, 6, 6]]
+    names = ["a", "n", "A", "A_1", "", "id"]
+    pq.write_table(pa.table(list(map(pa.array, columns)), names=names), folder / "rows.parquet")
+    return folder / "rows.parquet"
+
+
+@pytest.mark.parametrize("user", ["A_1", "A", "A_1_1", "C4"])
+def test_a_column_that_duckdb_renames_is_never_taken_for_another(user, tmp_path):
+    with pytest.raises(DataError, match="renames a column"):
+        privmax.select(write_odd_names(tmp_path), item="a", user=user, epsilon=1, delta="1e-6")
+
+
+def test_other_columns_of_such_a_file_are_read(tmp_path):
+    cost = {"epsilon": 1, "delta": "1e-6"}
+    law = privmax.law(write_odd_names(tmp_path), mechanism="gap-test", item="a", user="id", **cost)
+    assert law.keys() == {"p", "q", None}
+
+
 def test_parquet_is_counted_in_one_file_or_many(tmp_path):
     rows = pa.table(ROWS)
     folder = tmp_path / "folder [x]"

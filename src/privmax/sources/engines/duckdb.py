@@ -11,6 +11,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+from privmax.errors import DataError
 from privmax.resources import CHOSEN, Resources
 from privmax.sources import relations
 from privmax.sources.engines.base import (
@@ -121,6 +122,8 @@ class DuckDB(ArrowEngine):
             _check_layouts(connection.con, places)
         rows = _read_parquet(places)
         names = [name for name, _ in ask("opening the file", _describe, connection.con, rows)]
+        own = ask("opening the file", _name_columns, connection.con, places)
+        _refuse_renamed(own, names, wanted)
         chosen = choose_columns(names, wanted)
         coarse = ask("opening the file", _find_milliseconds, connection.con, places, chosen)
         if coarse:
@@ -478,6 +481,45 @@ def _check_layouts(con: Any, places: Sequence[str]) -> None:
         for (name, kind), (_, other) in zip(layout, expected, strict=True):
             if kind != other:
                 raise differs(path, first, f"has another type ({kind}) of the column {name!r} than")
+
+
+def _name_columns(con: Any, places: Sequence[str]) -> list[str]:
+    """Return what a Parquet file calls its columns; of several files, the first."""
+    question = f"SELECT file_name, name, num_children FROM parquet_schema({_sql(list(places))})"
+    (file, _, columns), *parts = con.execute(question).fetchall()
+    names: list[str] = []
+    inside = 0  # parts of the column before that are still to come
+    for place, name, children in parts:
+        if place != file or (len(names) == columns and not inside):
+            break
+        if inside:
+            inside -= 1
+        else:
+            names.append(name)
+        inside += children or 0
+    return names
+
+
+def _refuse_renamed(own: Sequence[str], read: Sequence[str], wanted: Sequence[str]) -> None:
+    """Refuse a column that DuckDB would read under another name, or take another one for.
+
+    It renames columns whose names differ only in case: of a, A and A_1 the second is A_1.
+
+    Examples:
+        >>> _refuse_renamed(["a", "A", "A_1"], ["a", "A_1", "A_1_1"], ["a"])
+        >>> _refuse_renamed(["a", "A", "A_1"], ["a", "A_1", "A_1_1"], ["A_1"])
+        Traceback (most recent call last):
+        ...
+        privmax.errors.DataError: DuckDB renames a column of the Parquet file that is asked for...
+    """
+    for name in wanted:
+        theirs = read.index(name) if name in read else None
+        ours = own.index(name) if name in own else None
+        if theirs != ours:
+            raise DataError(
+                "DuckDB renames a column of the Parquet file that is asked for, as names in the "
+                "file are empty or differ only in case. Rename them in the file."
+            )
 
 
 def _list_files(con: Any, places: Sequence[str]) -> list[Path]:
