@@ -512,6 +512,7 @@ def _refuse_renamed(own: Sequence[str], read: Sequence[str], wanted: Sequence[st
         ...
         privmax.errors.DataError: DuckDB renames a column of the Parquet file that is asked for...
     """
+    read = read[: len(own)]  # behind them are columns that names of folders make
     for name in wanted:
         theirs = read.index(name) if name in read else None
         ours = own.index(name) if name in own else None
