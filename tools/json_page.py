@@ -82,11 +82,10 @@ which `tools/pages.py` generates this page. The examples are broken into lines.
 If the [exit code](command-line.md#exit-codes) is 2, the command prints nothing, and standard error
 names the error and the remedy. If it is 3, it prints a [refusal](#a-refusal).
 
-The type of a field follows its name: label[] is a list of labels, and ? marks fields that may be
-absent. Types leave out a null that the meaning explains. `a[].b` is the field `b` of each object in
-the list `a`, `a.*.b` that of each in the object `a`. A *cost* is an object with `epsilon` and
-`delta`, both exact, as text: an integer, a decimal, or numerator/denominator.
-"""
+The type of a field follows its name: `label[]` is a list of labels, and `?` marks fields that may
+be absent. Types leave out a null that the meaning explains. `a[].b` is the field `b` of each object
+in the list `a`, `a.*.b` that of each in the object `a`. A *cost* is an object with `epsilon` and
+`delta`, both exact, as text: an integer, a decimal, or numerator/denominator. """
 
 Row = tuple[str, str, str]
 """The name of a field, its type and its meaning."""
@@ -142,7 +141,8 @@ def _rows(rows: Sequence[Row], described: Mapping[Row, str]) -> Iterator[str]:
         if field in lines:
             lines[field] = lines[field].replace(" (", f", `{name}` (", 1)
         elif field not in described:
-            lines[field] = f"* `{name}` ({kind}): {text}"
+            shown = f"`{kind}`" if "[]" in kind else kind  # brackets are a link outside of code
+            lines[field] = f"* `{name}` ({shown}): {text}"
     if lines:
         yield "\n".join(_wrapped(line, "  ") for line in lines.values()) + "\n"
 
