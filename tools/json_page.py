@@ -85,7 +85,8 @@ names the error and the remedy. If it is 3, it prints a [refusal](#a-refusal).
 The type of a field follows its name: `label[]` is a list of labels, and `?` marks fields that may
 be absent. Types leave out a null that the meaning explains. `a[].b` is the field `b` of each object
 in the list `a`, `a.*.b` that of each in the object `a`. A *cost* is an object with `epsilon` and
-`delta`, both exact, as text: an integer, a decimal, or numerator/denominator. """
+`delta`, both exact, as text: an integer, a decimal, or numerator/denominator.
+"""
 
 Row = tuple[str, str, str]
 """The name of a field, its type and its meaning."""
