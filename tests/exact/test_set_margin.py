@@ -21,7 +21,7 @@ from flint import arb
 import privmax
 from privmax import GapTest, ParameterError, Privacy, Profile, SetMargin, Stage
 from privmax.mechanisms import cells
-from privmax.mechanisms.cells import Cells
+from privmax.mechanisms.cells import Cells, _shares
 from privmax.mechanisms.gap_test import soft_chances
 from privmax.mechanisms.set_margin import _Turn
 from privmax.mechanisms.sets import uniform_subset
@@ -591,39 +591,40 @@ every_look = pytest.mark.parametrize(("mechanism", "here"), LOOKS, ids=range(len
 
 
 @every_look
-def test_what_floats_tell_holds_the_truth(mechanism, here):
+def test_floats_are_within_their_bound_of_balls(mechanism, here):
     looked = 0
     for turn in turns(mechanism, here) or mechanism._turns(here, mechanism._window(here)):
         if turn.is_test or not turn.cells.has_look:
             continue
         looked += 1
+        cells, error = turn.cells, turn.cells._look.error
         with precision(START):
-            total, rows = turn.cells.total(), turn.cells._rows()
-            places = range(0, len(rows), 1 + len(rows) // 6)
-            first = {place: turn.cells._row(place) for place in places}
+            total = cells.total()
         with precision(400):
-            assert total.overlaps(turn.cells.total())
-            exact = turn.cells._rows()
-            assert_holds(rows, exact, turn.cells._look.error)
-            for place, row in first.items():
-                assert_holds(row, turn.cells._row(place), turn.cells._look.error)
+            assert total.overlaps(cells.total())
+            rows = cells._rows()
+            assert_near(cells._look.rows, rows, error)
+            for place in range(0, len(rows), 1 + len(rows) // 6):
+                assert_near(_shares(cells._log_row(place)), cells._row(place), error)
         if looked == 2:  # the other stages are alike, and balls take long
             break
     assert looked
 
 
-def assert_holds(rough, exact, error):
-    """The balls hold the numbers up to a common factor, and most are far better than they claim."""
+def assert_near(floats, balls, error):
+    """Shares by floats are as near to those by balls as `_draw_place` takes them to be, and half of
+    them are far nearer.
+    """
     assert error < 1e-3
-    largest = max(range(len(rough)), key=lambda place: float(rough[place].mid()))
-    scale = rough[largest].mid() / exact[largest].mid()
+    most = max(balls, key=arb.mid)
+    beside = [one / most for one in balls]  # what is left out weighs less than 1e-28 beside the most
+    total, sum_of_floats = sum(beside, start=arb(0)), floats.sum()
     off = []
-    for near, number in zip(rough, exact, strict=True):
-        gap = abs(near.mid() - number.mid() * scale)
-        # the common factor is off by the error of the largest, too
-        assert gap <= 2 * near.rad() + arb(1e-290)
-        if near.mid() > 1e-200:
-            off.append(float((gap / near.mid()).mid()))
+    for rough, truth in zip(floats.tolist(), beside, strict=True):
+        gap = abs(arb(rough) / sum_of_floats - truth / total)
+        assert gap <= 4 * error * truth / total + arb(1e-28)
+        if rough > 1e-200:  # not left out
+            off.append(float((gap * total / truth).mid()))
     assert np.median(off) < error
 
 
@@ -656,7 +657,7 @@ def test_a_wrong_float_is_found(monkeypatch):
     honest = Cells._log_ways
     monkeypatch.setattr(Cells, "_log_ways", lambda *given: honest(*given) * (1 + 1e-9))
     with pytest.raises(AssertionError):
-        test_what_floats_tell_holds_the_truth(mechanism, here)
+        test_floats_are_within_their_bound_of_balls(mechanism, here)
 
 
 def test_logarithms_of_binomials_are_within_their_bound():
