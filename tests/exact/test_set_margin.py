@@ -617,7 +617,9 @@ def assert_near(floats, balls, error):
     """
     assert error < 1e-3
     most = max(balls, key=arb.mid)
-    beside = [one / most for one in balls]  # what is left out weighs less than 1e-28 beside the most
+    beside = [
+        one / most for one in balls
+    ]  # what is left out weighs less than 1e-28 beside the most
     total, sum_of_floats = sum(beside, start=arb(0)), floats.sum()
     off = []
     for rough, truth in zip(floats.tolist(), beside, strict=True):
