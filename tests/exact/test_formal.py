@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from flint import arb
+from flint import arb, fmpq
 
 from privmax import (
     AboveThreshold,
@@ -54,7 +54,7 @@ _spec.loader.exec_module(formal)
 PARTS = 128
 """Exponents are multiples of 1/128 here: ε/2, and ε/64 for the nested margin mechanism."""
 
-BASE = Fraction(129, 128)
+BASE = fmpq(129, 128)
 """What e^(1/128) is in fractions; e itself is then about 2.7."""
 
 RELATIONS = ("add-remove", "replace")
@@ -67,49 +67,52 @@ def part(request: pytest.FixtureRequest) -> int:
 
 
 class Exact:
-    """A rational number with the methods of a ball that the mechanisms use."""
+    """A rational number with the methods of a ball that the mechanisms use.
+
+    Powers have thousands of digits, which FLINT reduces faster than fractions.Fraction does.
+    """
 
     def __init__(self, value: Any) -> None:
-        self.value = Fraction(_value(value))
+        self.value = rational(value)
 
     def exp(self) -> Exact:
         exponent = self.value * PARTS
-        assert exponent.denominator == 1, "the power is not rational"
-        return Exact(BASE ** int(exponent))
+        assert exponent.q == 1, "the power is not rational"
+        return Exact(BASE ** int(exponent.p))
 
     def expm1(self) -> Exact:
         return self.exp() - 1
 
     def max(self, other: Any) -> Exact:
-        return Exact(max(self.value, _value(other)))
+        return Exact(max(self.value, rational(other)))
 
     def min(self, other: Any) -> Exact:
-        return Exact(min(self.value, _value(other)))
+        return Exact(min(self.value, rational(other)))
 
     def __neg__(self) -> Exact:
         return Exact(-self.value)
 
     def __add__(self, other: Any) -> Exact:
-        return Exact(self.value + _value(other))
+        return Exact(self.value + rational(other))
 
     def __sub__(self, other: Any) -> Exact:
-        return Exact(self.value - _value(other))
+        return Exact(self.value - rational(other))
 
     def __rsub__(self, other: Any) -> Exact:
-        return Exact(_value(other) - self.value)
+        return Exact(rational(other) - self.value)
 
     def __mul__(self, other: Any) -> Any:
         if isinstance(other, Logarithm):
             return NotImplemented
-        return Exact(self.value * _value(other))
+        return Exact(self.value * rational(other))
 
     __radd__, __rmul__ = __add__, __mul__
 
     def __truediv__(self, other: Any) -> Exact:
-        return Exact(self.value / _value(other))
+        return Exact(self.value / rational(other))
 
     def __rtruediv__(self, other: Any) -> Exact:
-        return Exact(_value(other) / self.value)
+        return Exact(rational(other) / self.value)
 
     def __pow__(self, power: int) -> Exact:
         return Exact(self.value**power)
@@ -129,18 +132,18 @@ class Exact:
 class Logarithm:
     """A multiple of the logarithm of a rational number."""
 
-    argument: Fraction
-    times: Fraction = Fraction(1)
+    argument: fmpq
+    times: fmpq = fmpq(1)  # noqa: RUF009 - a number
 
     def __rmul__(self, other: Any) -> Logarithm:
-        return Logarithm(self.argument, self.times * _value(other))
+        return Logarithm(self.argument, self.times * rational(other))
 
     def __truediv__(self, other: Any) -> Logarithm:
-        return Logarithm(self.argument, self.times / _value(other))
+        return Logarithm(self.argument, self.times / rational(other))
 
     def exp(self) -> Exact:
-        assert self.times.denominator == 1, "the power is not rational"
-        return Exact(self.argument ** int(self.times))
+        assert self.times.q == 1, "the power is not rational"
+        return Exact(self.argument ** int(self.times.p))
 
     def __neg__(self) -> Logarithm:
         return Logarithm(self.argument, -self.times)
@@ -160,8 +163,12 @@ def ceiling(exact: Callable[[], Exact | Logarithm]) -> int:
     return steps
 
 
-def _value(number: Any) -> Fraction:
-    return number.value if isinstance(number, Exact) else Fraction(number)
+def rational(number: Any) -> fmpq:
+    if isinstance(number, Exact):
+        return number.value
+    if isinstance(number, fmpq):
+        return number
+    return fmpq(*Fraction(number).as_integer_ratio())
 
 
 @contextmanager
@@ -183,7 +190,7 @@ def in_fractions(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def power(exponent: Fraction) -> Fraction:
+def power(exponent: Fraction) -> fmpq:
     """What e to this is in fractions."""
     return Exact(exponent).exp().value
 
@@ -428,15 +435,15 @@ def test_gap_test(k: int, neighbors: str, part: int) -> None:
 def test_the_chances_of_tests_in_fractions(
     epsilon: Fraction, delta: Fraction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mechanism = GapTest(epsilon=epsilon, delta=delta)
+    mechanism, share = GapTest(epsilon=epsilon, delta=delta), rational(delta)
     with in_fractions(monkeypatch):
         for n in range(40):
-            assert mechanism.chance(n).value == formal.chance(power(epsilon), delta, n)
+            assert mechanism.chance(n).value == formal.chance(power(epsilon), share, n)
         for silence in (Fraction(1, 32), Fraction(1, 4), Fraction(1)):
             for n in range(40):
                 nothing, best = gap_test.soft_chances(n, epsilon, delta, silence)
                 y = power(silence * epsilon)
-                assert best.value == formal.soft_chance(power(epsilon), y, delta, n)
+                assert best.value == formal.soft_chance(power(epsilon), y, share, n)
                 assert nothing.value == 1 - best.value
 
 
@@ -511,13 +518,25 @@ def set_profiles(number: int, universe: str, seed: int) -> Iterator[tuple[list[i
 
 
 def set_margin_law(
-    mechanism: SetMargin, universe: int | None, q: Sequence[int], exp: Callable[[Fraction], Any]
+    mechanism: SetMargin,
+    universe: int | None,
+    q: Sequence[int],
+    exp: Callable[[Fraction], Any],
+    number: Callable[[Fraction], Any],
 ) -> Any:
-    """The law of formal/ for the stages of a mechanism with delta = 1/50; e^x is `exp` of x."""
+    """The law of formal/ for the stages of a mechanism with delta = 1/50.
+
+    Args:
+        mechanism: The mechanism.
+        universe: How many candidates there are, or None.
+        q: One score per candidate.
+        exp: e^x of x, as a number of the kind to compute with.
+        number: x as such a number.
+    """
     stages: list[Any] = []
     c = drift(mechanism.neighbors)
     for stage, epsilon in mechanism.budgets(universe):
-        delta = stage.part / 50 * exp(Fraction(0))
+        delta = number(stage.part / 50)
         u, v = (exp(epsilon / c * part) for part in (stage.tilt, 1 - stage.tilt))
         if universe is not None and stage.width >= universe:
             stages.append(formal.Whole(stage.size, u, v))
@@ -525,7 +544,7 @@ def set_margin_law(
             y = exp(stage.silence * epsilon)
             stages.append(formal.Test(stage.size, exp(epsilon), y, delta))
         else:
-            x = stage.silence * exp(Fraction(0))
+            x = number(stage.silence)
             stages.append(
                 formal.Draw(stage.size, stage.width, x, _silence(stage.silence), u, v, delta)
             )
@@ -536,12 +555,12 @@ def _silence(x: Fraction) -> Callable[[Any], Any]:
     return lambda y: y if x == 1 else y ** float(x)  # halves and quarters are exact
 
 
-def drawn_sets(turn: Any, q: Sequence[int]) -> Iterator[tuple[frozenset[int], Fraction]]:
+def drawn_sets(turn: Any, q: Sequence[int]) -> Iterator[tuple[frozenset[int], fmpq]]:
     """The sets that a stage may draw and the probability of each, given that it draws one: a cell
     by its weight, and then a uniform set of that cell.
     """
     if turn.is_test:
-        yield frozenset(formal.top(q, turn.width)), Fraction(1)
+        yield frozenset(formal.top(q, turn.width)), fmpq(1)
         return
     cells_, order, size = turn.cells, formal.ranking(q), turn.stage.size
     places = range(len(cells_.prefixes))
@@ -571,8 +590,8 @@ def test_set_margin_in_fractions(
     stages = cascade(universe, Fraction(1))
     mechanism = SetMargin(epsilon=1, delta="0.02", neighbors=neighbors, k=2, stages=stages)
     for q, profile in set_profiles(250 // part, universe, seed=7):
-        found: dict[Any, Fraction] = {}
-        reach = Fraction(1)
+        found: dict[Any, fmpq] = {}
+        reach = fmpq(1)
         with in_fractions(monkeypatch):
             for place, turn in enumerate(mechanism._turns(profile, mechanism._window(profile))):
                 nothing, answer = (one.value for one in turn.chances())
@@ -581,7 +600,7 @@ def test_set_margin_in_fractions(
                 reach *= nothing
         found[None] = reach
         assert sum(found.values()) == 1
-        assert found == set_margin_law(mechanism, profile.universe, q, power)
+        assert found == set_margin_law(mechanism, profile.universe, q, power, rational)
 
 
 @pytest.mark.parametrize("universe", ["open", "closed"])
@@ -590,7 +609,9 @@ def test_set_margin(neighbors: str, universe: str, part: int) -> None:
     stages = cascade(universe, SILENCES[1])
     mechanism = SetMargin(epsilon=1, delta="0.02", neighbors=neighbors, k=2, stages=stages)
     for q, profile in set_profiles(250 // part, universe, seed=8):
-        expected = set_margin_law(mechanism, profile.universe, q, lambda x: math.exp(float(x)))
+        expected = set_margin_law(
+            mechanism, profile.universe, q, lambda x: math.exp(float(x)), float
+        )
         law = mechanism.sets(profile)[None]
         table: dict[tuple[int, ...], float] = {}
         for outcome, share in expected.items():
