@@ -247,6 +247,10 @@ def steps(version: str, changes: str) -> list[str]:
     undone = []
     if version != base:
         undone.append(f'Set __version__ = "{base}" in src/privmax/__init__.py (now {version}).')
+    if changes.split()[0] != base:
+        undone.append(
+            f'Give the package and CHANGELOG.md one version: they have {base} and "{changes}".'
+        )
     if "unreleased" in changes:
         undone.append(f'Date the entry of CHANGELOG.md (now "{changes}").')
     return [

@@ -17,6 +17,7 @@ from privmax.ledger.ledger import Ledger
 from privmax.ledger.payment import Description, Draw, Payment
 from privmax.ledger.request import Request, is_strict
 from privmax.mechanisms.gap_test import GapTest
+from privmax.mechanisms.registry import describe_mechanism
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.notebook import facts
 from privmax.numbers import round_up
@@ -241,7 +242,7 @@ class Release:
                 "note": self.notes,
                 "privacy cost": describe_privacy(self.privacy),
                 "protects": "" if self.unit is None else f"one {self.unit}",
-                "mechanism": f"{type(self.mechanism).__name__}: {self.why}",
+                "mechanism": describe_mechanism(self.mechanism, self.why),
                 **{name: str(value) for name, value in self.diagnostics.items()},
                 "request": self.request or "",
                 "recorded": self.recorded or "",

@@ -48,7 +48,8 @@ def test_a_process_prints_item_price_and_mechanism(counts):
     assert run.stdout.splitlines() == [
         "item       rain boots",
         "cost       epsilon 1, delta 1e-06",
-        "mechanism  NestedMargin: the universe is open",
+        "mechanism  finds a clear winner without a list of items "
+        "(NestedMargin: the universe is open)",
     ]
     assert run.stderr == ""
 
@@ -147,7 +148,7 @@ def test_the_best_k_are_printed_one_a_line():
         "           b",
         "note       Sorted by name; their order is not released.",
         "cost       epsilon 1, delta 1e-06",
-        "mechanism  SetMargin: the universe is open",
+        "mechanism  finds the best items as a set (SetMargin: the universe is open)",
     ]
     run = privmax("select", "-", *options, "--ranked", stdin=scores)
     first, second, *rest = run.stdout.splitlines()
@@ -156,8 +157,9 @@ def test_the_best_k_are_printed_one_a_line():
     assert rest == [
         "note       Best first, by noisy counts: each item is told apart from the next.",
         "cost       epsilon 1, delta 1e-06",
-        "mechanism  RankedMargin: the universe is open; an order needs a lead of 31 records, a set "
-        "25; two items are told apart from 21 records on",
+        "mechanism  finds the best items and sorts them by noisy counts (RankedMargin: the universe is "
+        "open; an order needs a lead of 31 records, a set 25; two items are told apart from 21 "
+        "records on)",
     ]
 
 

@@ -43,7 +43,8 @@ def test_the_best_pair_is_printed(dat):
     assert run.stdout.splitlines() == [
         "itemset    1 + 3",
         "cost       epsilon 1, delta 1e-06",
-        "mechanism  NestedMargin: the universe is open",
+        "mechanism  finds a clear winner without a list of items "
+        "(NestedMargin: the universe is open)",
     ]
 
 
@@ -324,7 +325,7 @@ def test_a_file_of_all_items_closes_the_universe(dat, tmp_path):
     run = privmax(wide, "--form", "wide", "--epsilon", "1", "--items", path)
     assert run.stdout.splitlines()[::2] == [
         "itemset    bread + whole milk",
-        "mechanism  PermuteAndFlip: delta is 0",
+        "mechanism  draws an item, likelier the better it is (PermuteAndFlip: delta is 0)",
     ]
 
 

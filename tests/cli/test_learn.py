@@ -81,7 +81,7 @@ def test_the_rule_is_told_with_the_names_of_columns(file):
     assert run.stdout.splitlines() == [
         *ANSWER,
         "cost       epsilon 2, delta 0",
-        "mechanism  PermuteAndFlip: delta is 0",
+        "mechanism  draws an item, likelier the better it is (PermuteAndFlip: delta is 0)",
         "unit       each row is one individual",
     ]
 
@@ -168,7 +168,9 @@ def test_features_are_chosen_and_put_in_order(file):
 
 def test_a_mechanism_can_be_chosen(file):
     run = privmax(file, *ASKED, "--mechanism", "exponential", "--neighbors", "replace")
-    assert run.stdout.splitlines()[2] == "mechanism  Exponential: you chose it"
+    assert run.stdout.splitlines()[2] == (
+        "mechanism  draws an item, likelier the better it is (Exponential: you chose it)"
+    )
     found = json.loads(
         privmax(
             file, *ASKED, "--mechanism", "limited-domain", "--rank", 3, "--delta", "1e-6", "--json"
@@ -346,7 +348,7 @@ def test_the_ledger_is_charged_once_and_gives_the_rule_again(file, ledger):
     assert run.stdout.splitlines() == [
         *ANSWER,
         "cost       epsilon 2, delta 0",
-        "mechanism  PermuteAndFlip: delta is 0",
+        "mechanism  draws an item, likelier the better it is (PermuteAndFlip: delta is 0)",
         "left       epsilon 1, delta 1e-05",
         "request    r1",
         "unit       each row is one individual",

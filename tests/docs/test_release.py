@@ -180,6 +180,9 @@ def test_a_person_learns_what_is_left():
     assert steps[0] == 'Set __version__ = "0.3.0" in src/privmax/__init__.py (now 0.3.0.dev0).'
     assert steps[1].startswith("Date the entry of CHANGELOG.md")
     assert len(release.steps("0.3.0", "0.3.0 (2027-01-01)")) == len(steps) - 2
+    other = release.steps("0.2.0", "0.3.0 (2027-01-01)")
+    assert other[0].startswith("Give the package and CHANGELOG.md one version")
+    assert not any("one version" in step for step in steps)
 
 
 def test_other_words_are_refused(monkeypatch):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from privmax.advice import NO_ANSWER
 from privmax.display import format_label, to_json
 from privmax.errors import ParameterError, explain_install
+from privmax.mechanisms.registry import describe_mechanism
 from privmax.numbers import round_down, round_up
 from privmax.privacy import Privacy, exact_privacy
 
@@ -37,7 +38,7 @@ def describe_release(
     more      more lines, by name
     """
     answer = "\n           ".join(shown) if shown else NO_ANSWER.format(name)
-    about = f"{type(release.mechanism).__name__}: {release.why}"
+    about = describe_mechanism(release.mechanism, release.why)
     cost = f"epsilon {round_up(release.privacy.epsilon)}, delta {round_up(release.privacy.delta)}"
     lines = {name: answer}
     lines |= {title: "\n           ".join(texts) for title, texts in more.items() if texts}

@@ -32,6 +32,7 @@ from privmax.keyset.release import KeysRelease
 from privmax.ledger import Event, Ledger
 from privmax.ledger.events import label, price_of
 from privmax.ledger.shapes import UNREADABLE
+from privmax.mechanisms.registry import describe_mechanism
 from privmax.privacy import Privacy
 from privmax.release import Release
 from privmax.report.words import change_words, one_in, times
@@ -161,8 +162,7 @@ def _preview(explorer: Explorer, asked: Asked | AskedKeys, ident: str) -> dict[s
         "factor": times(privacy.epsilon),
         "exception": one_in(privacy.delta) if privacy.delta else None,
         "other": change_words(mechanism.neighbors),
-        "mechanism": type(mechanism).__name__,
-        "why": why,
+        "mechanism": describe_mechanism(mechanism, why),
         "request_id": ident,
         "fields": _form_fields(explorer, asked, ident),
         "change_address": f"/ask?{urlencode(asked.pairs(ident))}",
@@ -276,7 +276,7 @@ def _answer(explorer: Explorer, asked: Asked | AskedKeys, ident: str) -> dict[st
         "no_answer": NO_ANSWER.format("key" if asked.kind == KEYS else "item").capitalize(),
         "steps": [] if shown else next_steps(found, universe=universe),
         "left": explorer.ledger.left_after(ident),
-        "mechanism": type(found.mechanism).__name__,
+        "mechanism": describe_mechanism(found.mechanism, found.why),
         "when": _minute(found.recorded or ""),
         "report_address": answer_address(ident, "/report"),
         "json_address": answer_address(ident, "/release.json"),

@@ -50,6 +50,7 @@ class Entry:
         home: The module of the class, in `privmax.mechanisms`.
         title: What pages and the navigation of the site call it.
         serves: What it is good for, in one line.
+        does: What it does, in the words that follow "mechanism" in what commands print.
         needs: What must be known in advance, beside the privacy cost.
         needs_many: The same where `k` items are released; "": no different.
         needs_order: The same where their order is released, too; "": no different.
@@ -80,6 +81,7 @@ class Entry:
     home: str
     title: str
     serves: str
+    does: str
     needs: str
     needs_many: str = ""
     needs_order: str = ""

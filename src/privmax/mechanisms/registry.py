@@ -93,6 +93,7 @@ MECHANISMS: Mapping[str, Entry] = {
         home="exponential",
         title="Exponential",
         serves="closed universes; the best k in order, because its draws compose well",
+        does="draws an item, likelier the better it is",
         needs="the universe",
         abstains=False,
         example=_PURE,
@@ -106,6 +107,7 @@ MECHANISMS: Mapping[str, Entry] = {
         home="permute_and_flip",
         title="Permute-and-flip",
         serves="one item of a closed universe of up to about 1/delta candidates",
+        does="draws an item, likelier the better it is",
         needs="the universe",
         abstains=False,
         example=_PURE,
@@ -119,6 +121,7 @@ MECHANISMS: Mapping[str, Entry] = {
         home="max_of_laplaces",
         title="Max of Laplaces",
         serves="comparisons: the noisy maximum that other libraries have, in closed universes",
+        does="adds noise to every declared item and takes the largest",
         needs="the universe",
         abstains=False,
         example=_PURE,
@@ -131,6 +134,7 @@ MECHANISMS: Mapping[str, Entry] = {
         home="joint_exponential",
         title="Joint exponential",
         serves="the best k of a closed universe in order, by one draw of the whole list",
+        does="draws the whole list at once, likelier the better it is",
         needs="the universe",
         abstains=False,
         requires={"k": 1},
@@ -145,6 +149,7 @@ MECHANISMS: Mapping[str, Entry] = {
         home="large_margin",
         title="Large margin",
         serves="the paper's mechanism, which also releases an estimate of the maximum",
+        does="the paper's way to find a clear winner without a list of items",
         needs="nothing",
         abstains=False,
         example=_PAPER,
@@ -159,6 +164,7 @@ MECHANISMS: Mapping[str, Entry] = {
         home="large_margin_truncated",
         title="Large margin, truncated",
         serves="the paper's mechanism with its original third stage",
+        does="the paper's way to find a clear winner without a list of items",
         needs="nothing",
         abstains=False,
         example=_PAPER,
@@ -173,6 +179,7 @@ MECHANISMS: Mapping[str, Entry] = {
         home="sharp_margin",
         title="Sharp margin",
         serves="the best k of an open universe in order",
+        does="finds clear winners one by one without a list of items",
         needs="nothing",
         abstains=True,
         example={**_SMALL, "guards": _make_small_guards},
@@ -187,6 +194,7 @@ MECHANISMS: Mapping[str, Entry] = {
         home="nested_margin",
         title="Nested margin",
         serves="one item of an open universe, or of a closed one beyond 10^8 candidates",
+        does="finds a clear winner without a list of items",
         needs="nothing",
         abstains=True,
         example={**_SMALL, "ranks": (1, 3)},
@@ -200,6 +208,7 @@ MECHANISMS: Mapping[str, Entry] = {
         home="set_margin",
         title="Set margin",
         serves="the best k as a set, in any universe",
+        does="finds the best items as a set",
         needs="nothing",
         abstains=True,
         example=_SMALL,
@@ -214,6 +223,7 @@ MECHANISMS: Mapping[str, Entry] = {
         home="ranked_margin",
         title="Ranked margin",
         serves="the best k in order, with how far apart they are, in any universe",
+        does="finds the best items and sorts them by noisy counts",
         needs="nothing",
         abstains=True,
         example=_SMALL,
@@ -227,6 +237,7 @@ MECHANISMS: Mapping[str, Entry] = {
         home="limited_domain",
         title="Limited domain",
         serves="a known number of candidates near the top",
+        does="draws an item from the first ranks",
         needs="how many near maximizers there can be",
         abstains=True,
         requires={"rank": 2},
@@ -240,6 +251,7 @@ MECHANISMS: Mapping[str, Entry] = {
         home="stable_maximum",
         title="Stable maximum",
         serves="comparisons: a single winner by a distance test; the gap test needs a smaller lead",
+        does="releases the best item if it leads by enough",
         needs="that there is one winner",
         abstains=True,
         example=_SMALL,
@@ -253,6 +265,7 @@ MECHANISMS: Mapping[str, Entry] = {
         home="gap_test",
         title="Gap test",
         serves="a known number of winners: no mechanism needs a smaller lead",
+        does="releases the best items if they lead by enough",
         needs="that there is one winner",
         needs_many="that there are {k:,} winners",
         needs_order="that each leads the next",
@@ -268,6 +281,7 @@ MECHANISMS: Mapping[str, Entry] = {
         home="choosing",
         title="Choosing",
         serves="comparisons: counts where one record touches few candidates",
+        does="draws an item that has a score, likelier the better it is",
         needs="how many candidates one record touches",
         abstains=True,
         requires={"growth": 1},
@@ -311,6 +325,25 @@ def registered_name(mechanism: object) -> str | None:
         if entry.name == kind.__name__ and entry.load() is kind:
             return name
     return None
+
+
+def describe_mechanism(mechanism: object, why: str) -> str:
+    """Describe a mechanism in words, its name last.
+
+    Args:
+        mechanism: What drew the answer.
+        why: Why it was used, as `Release.why` says.
+
+    Examples:
+        >>> describe_mechanism(build("permute-and-flip", epsilon=1), "delta is 0")
+        'draws an item, likelier the better it is (PermuteAndFlip: delta is 0)'
+        >>> describe_mechanism(object(), "you chose it")
+        'you chose it (object)'
+    """
+    name = registered_name(mechanism)
+    if name is None:
+        return f"{why} ({type(mechanism).__name__})"
+    return f"{MECHANISMS[name].does} ({MECHANISMS[name].name}: {why})"
 
 
 def check_name(name: str, option: str = "mechanism", others: Collection[str] = ()) -> None:
