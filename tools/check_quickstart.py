@@ -214,7 +214,7 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
             ),
         ),
         Mistake(
-            "A cost that protects nobody",
+            "A cost that protects no one",
             (
                 f"privmax select sample:counts {COUNTS} --epsilon 100 --delta 1e-6",
                 f"privmax {RECEIPTS} --epsilon 1 --delta 0.05",
@@ -222,7 +222,7 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
             "The command still runs: you may have a reason. Above ε = 10 or δ = 0.001 it prints a "
             "warning to standard error.",
             (
-                ("epsilon 100 protects nobody", "between 0.1 and 3"),
+                ("epsilon 100 protects no one", "between 0.1 and 3"),
                 ("delta 0.05", "1e-6 for up to ten thousand people"),
             ),
             codes=(0, 0),
@@ -269,8 +269,8 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
             ),
             "privmax looks at the first bytes of a file, whatever its name.",
             (
-                ("a picture (PNG)", "Give the file that holds the data"),
-                ("a picture (PNG)", "Give the file that holds the data"),
+                ("a picture (PNG)", "Give the file with the data"),
+                ("a picture (PNG)", "Give the file with the data"),
                 ("a spreadsheet (.xlsx)", "save it as CSV in UTF-8"),
                 ("The file is a spreadsheet", "save the sheet as CSV"),
             ),

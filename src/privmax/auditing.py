@@ -178,7 +178,7 @@ def audit(
     cost = mechanism.privacy() if claim is None else claim
     if cost.epsilon > LARGEST_EPSILON:
         allowed = f"an audit needs e^epsilon, and goes up to {LARGEST_EPSILON}"
-        raise ParameterError("epsilon", cost.epsilon, allowed, "Such a cost protects nobody.")
+        raise ParameterError("epsilon", cost.epsilon, allowed, "Such a cost protects no one.")
     starts = _starts(
         scores, whole("candidates", candidates), whole("highest", highest), trials, coins
     )
@@ -445,10 +445,9 @@ def _doubt(most: float, inexact: float, cost: Privacy) -> str | None:
     if most - claimed <= max(DOUBT, claimed) or inexact <= EXACT:
         return None
     return (
-        f"The numerical errors that the laws state are too large to tell: a pair may need a delta "
-        f"of up to {most:.1g}, "
-        f"and {claimed:.1g} is claimed. Compute the laws more exactly, or state smaller errors if "
-        f"they are."
+        f"The numerical errors that the laws state are too large to decide: a pair may need a "
+        f"delta of up to {most:.1g}, and {claimed:.1g} is claimed. Compute the laws more "
+        f"exactly, or state smaller errors if they are."
     )
 
 

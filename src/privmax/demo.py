@@ -277,7 +277,7 @@ def _table(shop: _Shop, answers: dict[str, Release], leads: dict[str, int]) -> T
         chance = percent(shop.chance(mechanism, _universe(mechanism)))
         pair = release.item
         answer = "no answer" if pair is None else _together(pair)
-        buyers = "–" if pair is None else str(shop.buyers(pair) or "nobody")
+        buyers = "–" if pair is None else str(shop.buyers(pair) or "none")
         table.add_row(name, str(leads[name]), chance, answer, buyers)
     return table
 
@@ -289,7 +289,7 @@ def _explain(console: Console, shop: _Shop, leads: dict[str, int]) -> None:
         "time\n"
         "[bold]chance[/bold]  exact probability of finding it here\n\n"
         f"The first may answer any pair. One that {best} members bought is "
-        f"{_short(round(exp(EPSILON * best)))} times as likely as one that nobody bought, but "
+        f"{_short(round(exp(EPSILON * best)))} times as likely as one without buyers, but "
         f"there are {_short(comb(BARCODES, 2))} of those. The second is hardly better. The other "
         "two need no list of pairs: they look only at pairs near the best, and abstain if none "
         f"stands out. That takes a lead of {leads[PAPER]} with the paper's constants, and of "
@@ -330,7 +330,7 @@ def _write_files(
     """The files that were written, and what each is."""
     file = Path(ledger.where).name
     look = f"{command} budget history {quote(str(place / file))}"
-    files = {file: f"the ledger, which tells what was spent:\n{'':23}{look}"}
+    files = {file: f"the ledger, which lists what was spent:\n{'':23}{look}"}
     if find_spec("matplotlib") is None:
         return files
     from privmax import plots, report

@@ -51,7 +51,7 @@ def combine(option: str, kind: type[T], given: T | None, **short: Any) -> T:
         inside = getattr(value, name)
         if inside is not defaults[name]:
             raise ParameterError(
-                name, one, f"{option}={kind.__name__}({name}={inside!r}) gives it as well",
+                name, one, f"{option}={kind.__name__}({name}={inside!r}) already gives it",
                 "Give one of the two.",
             )  # fmt: skip
     return replace(value, **said)  # type: ignore[type-var]

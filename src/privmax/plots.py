@@ -202,7 +202,7 @@ def comparison(found: Comparison, *, wide: float = WIDE) -> Figure:
         axes.set_xlim(0, 109)
         axes.set_xticks(range(0, 101, 20), [f"{tick} %" for tick in range(0, 101, 20)])
         axes.spines["bottom"].set_bounds(0, 100)
-        about = "places of the list, on average" if is_list else "chance of what is released"
+        about = "places of the list, on average" if is_list else "chance of each outcome"
         axes.set_xlabel(f"{about}; at the right, of the best")
         _add_legend(axes, wide, columns=3)
         cost = price_in_words(found.privacy, found.neighbors)

@@ -320,7 +320,7 @@ class _Levels:
         for level in levels:
             if not isinstance(level, (tuple, list)) or len(level) != 2:
                 raise DataError(
-                    "A level must be a pair: a score and how many candidates stand there."
+                    "A level must be a pair: a score and how many candidates have it."
                 )
             score, count = level
             if isinstance(score, bool) or not isinstance(score, int):

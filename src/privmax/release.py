@@ -540,7 +540,7 @@ def refuse_strict(ledger: Ledger | Request | None) -> None:
     if is_strict(ledger):
         raise ParameterError(
             "check", True, "a strict ledger charges before any data is read, and a check would "
-            "say what is wrong with the data at no cost",
+            "reveal at no cost what is wrong with the data",
             "Leave it out, or check invented data of the same form without a ledger.",
         )  # fmt: skip
 

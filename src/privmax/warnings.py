@@ -55,14 +55,14 @@ def warn_of_price(cost: Privacy) -> None:
         factor = f"10^{power}" if power <= 10**6 else "more than 10^1000000"
         _warn(
             "epsilon",
-            f"epsilon {round_up(cost.epsilon)} protects nobody. One person's data can make an "
+            f"epsilon {round_up(cost.epsilon)} protects no one. One person's data can make an "
             f"answer {factor} times as likely. Common values are between 0.1 and 3.",
         )
     if cost.delta > WEAK.delta:
         _warn(
             "delta",
-            f"delta {round_up(cost.delta)} is the chance that the guarantee does not hold at "
-            "all. It should be far below 1 divided by the number of people: "
+            f"delta {round_up(cost.delta)} is the chance that the guarantee fails "
+            "completely. It should be far below 1 divided by the number of people: "
             f"{DELTA_ADVICE}.",
         )
 

@@ -403,7 +403,7 @@ def test_a_function_of_ones_own_is_audited(own):
         ("--of {own}:leaving --epsilon 1 --pairs pairs.json", "it raised SystemExit"),
         ("--of {own}:alone --epsilon 1 --pairs pairs.json", "it raised TypeError"),
         ("--of {own}:deep --epsilon 1 --pairs pairs.json", "nested too deeply"),
-        ("--of {own}:nameless --epsilon 1 --pairs pairs.json", "cannot be told to be equal"),
+        ("--of {own}:nameless --epsilon 1 --pairs pairs.json", "cannot be compared"),
     ],
 )
 def test_mistakes_with_of_are_named(own, line, said):

@@ -394,5 +394,5 @@ def test_supports_count_when_a_price_is_warned_of():
         "member",
     )
     price = ("--epsilon", 1, "--delta", "1e-6", "--supports")
-    assert "epsilon 101 protects nobody" in privmax(*command, *price, 100).stderr
+    assert "epsilon 101 protects no one" in privmax(*command, *price, 100).stderr
     assert privmax(*command, *price, "0.5").stderr == ""

@@ -124,7 +124,7 @@ def test_a_condition_is_shown_in_the_report_and_kept_by_the_ledger(folder):
     ("arguments", "says"),
     [
         (("a.csv", *QUERY, "--where", "contry = 'DE'"), "there is no column 'contry'"),
-        (("a.csv", *QUERY, "--where", "country = DE"), "text stands in single quotes"),
+        (("a.csv", *QUERY, "--where", "country = DE"), "text in single quotes"),
         (("a.csv", *QUERY, "--where", "count(*) > 3"), "there are no functions"),
         (("shop.db", *QUERY), "There are 'searches'"),
         (("shop.db", *QUERY, "--table", "serches"), "Did you mean 'searches'?"),
@@ -275,7 +275,7 @@ def test_files_of_public_facts_end(folder):
     for names in ("/dev/zero", deep):
         run = privmax("itemsets", baskets, "--labels", names, *PRICE)
         assert (run.exit_code, run.stdout) == (2, "")
-        assert "--labels: the file is no JSON list and no JSON object." in run.stderr
+        assert "--labels: the file is neither a JSON list nor a JSON object." in run.stderr
     for rule in ("/dev/zero", deep):
         run = privmax("learn", baskets, "--apply", rule)
         assert run.exit_code == 2

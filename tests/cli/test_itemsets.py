@@ -357,7 +357,7 @@ def test_a_file_of_all_items_closes_the_universe(dat, tmp_path):
             "blst10 does not take it",
         ),
         (("secret.dat", *PRICE, "--labels", "none.json"), "--labels: No such file"),
-        (("secret.dat", *PRICE, "--labels", "secret.dat"), "--labels: the file is no JSON"),
+        (("secret.dat", *PRICE, "--labels", "secret.dat"), "--labels: the file is neither a JSON"),
         (("secret.dat", *PRICE, "--table", "sales"), "the data is not a database"),
     ],
 )

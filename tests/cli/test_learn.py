@@ -647,7 +647,7 @@ def test_mechanisms_on_offer_are_those_that_need_neither_k_nor_growth():
 def test_a_price_that_protects_nobody_is_warned_of(file):
     run = privmax(file, *LABEL, *BOUNDS, "--epsilon", 100)
     assert run.exit_code == 0
-    assert "epsilon 100 protects nobody" in run.stderr
+    assert "epsilon 100 protects no one" in run.stderr
 
 
 def test_the_shipped_members_are_what_the_help_says():

@@ -46,7 +46,7 @@ MALFORMED = {
     ),
     "Latin-1": (NAMES + b"1,1\n\xe9 zorblax,1\n", "Line 5 is not UTF-8 text."),
     "UTF-16": (NAMES.decode().encode("utf-16"), "The file is not UTF-8 text. It is text in UTF-16"),
-    "zero bytes": (NAMES + b"\0\0,1\n", "The file is not UTF-8 text. It holds zero bytes"),
+    "zero bytes": (NAMES + b"\0\0,1\n", "The file is not UTF-8 text. It has zero bytes"),
     "nothing": (b"", "The file is empty, or begins with an empty line."),
     "an empty first line": (b"\n" + NAMES, "The file is empty, or begins with an empty line."),
 }

@@ -117,10 +117,10 @@ def test_with_json_standard_output_holds_one_object(name, tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--score", "people"), "one individual who moves no score by more than 1"),
+        (("--score", "people"), "one individual, which changes each score by at most 1"),
         (
             ("--score", "people", "--sensitivity", "3"),
-            "one individual who moves no score by more than 3",
+            "one individual, which changes each score by at most 3",
         ),
     ],
 )

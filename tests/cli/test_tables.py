@@ -341,7 +341,7 @@ def test_a_missing_extra_is_named(parquet, databases, monkeypatch):
         (("no.parquet", "--item", "query"), "FILE 'no.parquet': No such file or folder"),
         (
             ("none", "--item", "query", "--user", "user_id"),
-            "The folder holds no file that ends in .parquet",
+            "have no file that ends in .parquet",
         ),
         (("text.parquet", "--item", "query", "--user", "user_id"), "the file"),
         (

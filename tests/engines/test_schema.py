@@ -164,7 +164,7 @@ def test_columns_that_do_not_fit_are_named(load):
     table = load({"joined": [datetime.date(2026, 11, 16)], "work": ["Private"]})
     with pytest.raises(ParameterError, match=r"schema='age' .* no such column"):
         Schema(age=Number(0, 1)).expressions(table)
-    with pytest.raises(DataError, match="Column joined holds dates"):
+    with pytest.raises(DataError, match="Column joined has dates"):
         Schema(joined=Category(["x"])).expressions(table)
     with pytest.raises(DataError, match="Column work is text by its type"):
         Schema(work=Number(0, 1)).expressions(table)
@@ -332,7 +332,7 @@ def test_the_unit_of_a_moment_makes_no_difference(connection, unit, column):
 @pytest.mark.parametrize("engine", ["duckdb"], scope="session")
 def test_numbers_are_no_dates(load):
     table = load({"joined": [20240301, None], "yes": [True, None]})
-    with pytest.raises(DataError, match="Column joined holds numbers by its type"):
+    with pytest.raises(DataError, match="Column joined has numbers by its type"):
         Schema(joined=Date("2024-01-01", "2025-01-01")).expressions(table)
     schema = Schema(
         dict.fromkeys(["joined", "yes"], Date("2024-01-01", "2025-01-01", missing=True))

@@ -190,7 +190,7 @@ def test_errors_in_which_a_violation_might_hide_are_no_proof_of_the_claim(error,
     assert found.delta == 0
     assert error <= found.most
     assert (found.holds, found.undecided) == (holds, not holds)
-    assert holds or "too large to tell" in found.fault
+    assert holds or "too large to decide" in found.fault
 
 
 def test_a_law_that_leaves_everything_out_is_no_proof_of_the_claim():

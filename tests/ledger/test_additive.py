@@ -151,7 +151,7 @@ def additive_fit():
 
 @pytest.mark.parametrize("forged", FORGED, ids=str)
 def test_a_record_that_is_no_model_is_refused(forged):
-    with pytest.raises(LedgerError, match="none of this schema"):
+    with pytest.raises(LedgerError, match="not fit this schema"):
         additive_fit().read_model(forged)
 
 
@@ -160,7 +160,7 @@ def test_a_record_of_other_cells_is_refused(wrong):
     good = {"intercept": 0, "tables": [TABLE], "path": [[0], [0]]}
     assert additive_fit().read_model(good).intercept == 0
     table = {**TABLE, **wrong}
-    with pytest.raises(LedgerError, match="none of this schema"):
+    with pytest.raises(LedgerError, match="not fit this schema"):
         additive_fit().read_model({**good, "tables": [table], "path": [table["features"]]})
 
 
@@ -189,7 +189,7 @@ LEAF = {"counts": [1, 2]}
 def test_a_record_that_is_no_tree_is_refused(forged):
     fit = TreeFit(TreeSplits(epsilon=1, depth=1), SCHEMA)
     assert fit.read_tree({"feature": 0, "cells": [0], "branches": [LEAF, LEAF]}).feature == 0
-    with pytest.raises(LedgerError, match="none of this schema"):
+    with pytest.raises(LedgerError, match="not fit this schema"):
         fit.read_tree(forged)
 
 

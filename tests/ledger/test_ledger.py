@@ -881,7 +881,7 @@ def test_verify_finds_a_head_that_was_moved_back(file):
             ).fetchone()
             connection.execute("UPDATE privmax_ledgers SET seq = 6, hash = ?", [earlier])
         assert ledger.verify() == [
-            Fault(7, "it lies behind the event that the database noted as the last one")
+            Fault(7, "it comes after the event that the database noted as the last one")
         ]
 
 
@@ -1402,7 +1402,7 @@ def test_a_ledger_opened_again_is_as_strict_as_it_was_made(file, strict):
     [
         ({}, "budget=.*a new ledger needs one"),
         ({"budget": 3}, "budget=.*it must be a Privacy"),
-        ({"delta": "1e-5"}, "delta=.*without epsilon it is no budget"),
+        ({"delta": "1e-5"}, "delta=.*a budget needs epsilon"),
         ({"epsilon": 0}, "epsilon=.*must allow epsilon, delta or both"),
         ({"epsilon": 0, "delta": 0}, "epsilon=.*must allow epsilon, delta or both"),
     ],

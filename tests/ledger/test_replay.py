@@ -62,7 +62,7 @@ def test_a_charge_to_an_account_that_was_never_opened_is_found(rows):
 
 @pytest.mark.parametrize(
     ("seq", "told"),
-    [(-1, "are numbered from 1"), (0, "are numbered from 1"), (9, "lies behind the event")],
+    [(-1, "are numbered from 1"), (0, "are numbered from 1"), (9, "comes after the event")],
 )
 def test_an_event_outside_of_the_history_is_told_by_its_number(rows, seq, told):
     (found,) = verify(rows, [rows[4]._replace(seq=seq)])
@@ -73,7 +73,7 @@ def test_an_event_outside_of_the_history_is_told_by_its_number(rows, seq, told):
 def test_the_first_event_lies_behind_the_last_where_the_head_says_that_there_is_none(rows):
     (found,) = faults("default", [], (0, ""), rows[:1])
     assert found.seq == 1
-    assert "lies behind the event" in found.what
+    assert "comes after the event" in found.what
 
 
 @pytest.mark.parametrize("request_id", ["a", None])

@@ -221,7 +221,7 @@ NAMES = {
     "another ending": ("rows.txt", (DataError, ParameterError), "neither|the file extension"),
     "a file elsewhere": ("s3://bucket/rows.csv", DataError, "URL of a file"),
     "a pattern of databases": ("shops/*.db", DataError, "one database is read at a time"),
-    "a database": ("shop.db", ParameterError, "may hold several tables"),
+    "a database": ("shop.db", ParameterError, "may have several tables"),
 }
 """Files that are refused by their names, which are public."""
 

@@ -198,7 +198,7 @@ class TestLists:
     @pytest.mark.parametrize("made", [Exponential, PermuteAndFlip, JointExponential])
     def test_lists_that_are_drawn_in_rounds_are_bounded(self, made):
         assert made(epsilon=1, k=10_000).k == 10_000
-        with pytest.raises(ParameterError, match="a list holds at most 10,000 items"):
+        with pytest.raises(ParameterError, match="a list has at most 10,000 items"):
             made(epsilon=1, k=10_001)
 
 

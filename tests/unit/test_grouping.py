@@ -45,7 +45,7 @@ def test_columns_are_the_same_alone_and_as_a_value(options):
 @pytest.mark.parametrize("name", ["item", "user", "score", "where"])
 def test_a_column_is_given_once(name):
     """Both places are named, also where they say the same."""
-    message = rf"^{name}='a' is not allowed: columns=Columns\({name}='b'\) gives it as well"
+    message = rf"^{name}='a' is not allowed: columns=Columns\({name}='b'\) already gives it"
     with pytest.raises(ParameterError, match=message):
         privmax.select(ROWS, **{name: "a"}, columns=Columns(**{name: "b"}), **PRICE)
 

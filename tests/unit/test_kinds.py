@@ -140,7 +140,7 @@ def test_missing_of_flags_and_dates_is_true_or_left_out(make, missing):
 
 
 def test_flags_refuse_dates_by_their_type():
-    with pytest.raises(DataError, match="Column value holds dates by its type"):
+    with pytest.raises(DataError, match="Column value has dates by its type"):
         Flag().codes(np.array(["2024-01-01"], "M8[D]"))
 
 
@@ -278,7 +278,7 @@ def test_wrong_declarations(make, told):
 
 
 def test_dates_refuse_numbers_by_their_type():
-    with pytest.raises(DataError, match="Column value holds numbers by its type"):
+    with pytest.raises(DataError, match="Column value has numbers by its type"):
         Date("2024-01-01", "2025-01-01").codes(np.array([20240101]))
     assert MONTHS.codes(np.array([20240101])).tolist() == [0]
 

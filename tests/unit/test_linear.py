@@ -397,5 +397,5 @@ def test_only_two_labels_and_all_features():
 def test_what_is_no_table_or_no_library_is_named():
     with pytest.raises(ParameterError, match=r"directions.*one direction a row"):
         LinearGrid([[1], [1, 2]], low=0, high=1)
-    with pytest.raises(ParameterError, match=r"array='os'.*no module of arrays"):
+    with pytest.raises(ParameterError, match=r"array='os'.*not a module of arrays"):
         LinearGrid([[1]], low=0, high=1, array="os")

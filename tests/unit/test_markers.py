@@ -81,7 +81,7 @@ def test_counts_and_genotypes_say_the_same(score, counts, genotypes, status):
 def test_alleles(counts):
     alleles = counts[:, :, 1] + 2 * counts[:, :, 2]
     assert top_markers(alleles, **SURE).item == 2
-    with pytest.raises(ParameterError, match="counts of alleles do not tell genotypes"):
+    with pytest.raises(ParameterError, match="counts of alleles do not determine genotypes"):
         top_markers(alleles, score="genotype-chi-square", **SURE)
 
 
@@ -270,8 +270,8 @@ def test_each_row_of_a_person_is_judged(genotypes, status):
     [
         ({"status": [1] * 50}, "the columns of a frame have names"),
         ({"status": "status", "case": 1}, "such as case='1'"),
-        ({"status": "ill", "case": "control"}, "holds numbers"),
-        ({"status": "status", "case": "case", "markers": ["rs1", "status"]}, "who is a case"),
+        ({"status": "ill", "case": "control"}, "has numbers"),
+        ({"status": "status", "case": "case", "markers": ["rs1", "status"]}, "marks the cases"),
     ],
 )
 def test_options_that_do_not_fit_a_frame(options, message, frame):

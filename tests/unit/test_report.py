@@ -110,7 +110,7 @@ def test_a_page_says_what_was_asked_released_promised_and_paid():
         "as if one person with all rows had been left out",
         "more than eε = 1.50 times as likely",
         "at most 1.50 in 100",
-        "δ allows for one chance in a million that this does not hold.",
+        "δ allows for one chance in a million that this fails.",
         "P(M(D) ∈ S) ≤ eε · P(M(D′) ∈ S) + δ ε = 0.4, δ = 10−6",
         "differ by one person with all rows, more or less (add-remove)",
         "data searches.csv item query labels a, b universe open",

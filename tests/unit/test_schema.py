@@ -186,7 +186,7 @@ class Column(pd.Series):
 
 
 def test_frames_of_somebody_elses_class_are_read_by_type():
-    with pytest.raises(DataError, match="Column age holds dates"):
+    with pytest.raises(DataError, match="Column age has dates"):
         Schema(age=AGE).codes(Frame({"age": pd.to_datetime(["2026-11-16"])}))
 
 
@@ -262,7 +262,7 @@ def test_a_column_that_is_not_there_or_twice_is_named():
 )
 def test_types_that_are_neither_numbers_nor_text_are_refused_by_name(values):
     for column in (AGE, WORK):
-        with pytest.raises(DataError, match="Column joined holds dates") as told:
+        with pytest.raises(DataError, match="Column joined has dates") as told:
             column.with_name("joined").codes(values)
         assert "2026" not in str(told.value)
 
@@ -427,7 +427,7 @@ def test_json_that_is_no_schema(tmp_path):
         (lambda: Category("abc"), "values='abc'"),
         (lambda: Category(["a", " a"]), "listed twice"),
         (lambda: Category([1, "1"]), "listed twice"),
-        (lambda: Category(["?"], missing="?"), "stands for missing"),
+        (lambda: Category(["?"], missing="?"), "means missing"),
         (lambda: Category([""]), "empty"),
         (lambda: Category({"a", "b"}), "values="),
         (lambda: Schema(), "at least one column"),

@@ -214,7 +214,7 @@ def test_what_is_wrong_with_a_frame_is_told_by_name_and_never_by_value():
     X, y = people(30)
     for wrong, told in [
         (X.drop(columns="work"), "schema='work' .* no such column"),
-        (X.assign(work=pd.Timestamp("2026-11-16")), "Column work holds dates"),
+        (X.assign(work=pd.Timestamp("2026-11-16")), "Column work has dates"),
         (X.iloc[:0], "no rows"),
         (X.iloc[:-1], "different numbers of rows"),
     ]:
@@ -298,13 +298,13 @@ def test_a_column_that_is_not_of_numbers_is_named_by_its_type():
     X = pd.DataFrame({"age": [41, 30], "work": ["Circus", "Gov"]})
     plain = learner(Stumps(low=0, high=1), labels=[0, 1])
     for frame in (X, pl.DataFrame(X.to_dict("list")), pa.table(X.to_dict("list"))):
-        with pytest.raises(DataError, match="column work holds text by its type") as told:
+        with pytest.raises(DataError, match="column work has text by its type") as told:
             plain.fit(frame, [0, 1])
         assert "Circus" not in str(told.value)
-    with pytest.raises(DataError, match="only these columns may hold one: work") as told:
+    with pytest.raises(DataError, match="only these columns may have one: work") as told:
         plain.fit(X.astype({"work": object}), [0, 1])
     assert "Circus" not in str(told.value)
-    with pytest.raises(DataError, match="column born holds dates"):
+    with pytest.raises(DataError, match="column born has dates"):
         plain.fit(pd.DataFrame({"born": pd.to_datetime(["1985-01-01"] * 2)}), [0, 1])
 
 

@@ -336,7 +336,7 @@ def test_blocks_without_rows_vote_without_a_fit_each(rows):
         (marginal(size=0), "size=0"),
         (marginal(low="a"), "low='a' is not allowed: it must be a number"),
         (marginal(low=[-1] * 6, high=[1] * 5), "high has 5"),
-        (marginal(low=0, high=5e-324), "floats do not hold the middle"),
+        (marginal(low=0, high=5e-324), "floats cannot represent the middle"),
         (
             marginal(
                 mechanism=Exponential(epsilon=1, k=3, neighbors="replace"), epsilon=None, size=1

@@ -74,7 +74,7 @@ def test_weak_prices(door):
         ]
 
     (told,) = ask(epsilon=50, delta="1e-6")
-    assert told.startswith(("epsilon 50 protects nobody", "epsilon 51 protects nobody"))
+    assert told.startswith(("epsilon 50 protects no one", "epsilon 51 protects no one"))
     assert ask(epsilon=60, delta="1e-6") == []  # once
     told = ask(epsilon=1, delta="0.1")
     if door in (
@@ -84,7 +84,7 @@ def test_weak_prices(door):
         assert told == []
     else:
         delta = "0.2" if door == "supports" else "0.1"  # they may use as much as the items
-        assert told[0].startswith(f"delta {delta} is the chance that the guarantee does not hold")
+        assert told[0].startswith(f"delta {delta} is the chance that the guarantee fails")
 
 
 def test_rows_that_count_as_individuals():
@@ -187,7 +187,7 @@ SERVICE = """
 def test_a_process_says_it_once():
     done = run(SERVICE)
     assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr.count("PrivacyWarning: epsilon 50 protects nobody") == 1
+    assert done.stderr.count("PrivacyWarning: epsilon 50 protects no one") == 1
     assert done.stderr.count("PrivacyWarning") == 1
 
 

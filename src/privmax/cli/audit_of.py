@@ -96,7 +96,7 @@ def _read_pairs(file: str) -> list[tuple[Any, Any]]:
         return [(left, right) for left, right in pairs]
     except (OSError, ValueError, TypeError, RecursionError):
         raise ParameterError(
-            "pairs", file, "it is not a file of JSON that holds a list of pairs",
+            "pairs", file, "it is not a JSON file with a list of pairs",
             "Write [[left, right], …].",
         ) from None  # fmt: skip
 

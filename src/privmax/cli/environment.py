@@ -30,8 +30,8 @@ def check_ledger(where: str | None, name: str | None) -> None:
     place_from, name_from = is_from_environment("ledger"), is_from_environment("ledger_name")
     if name_from and where is None:
         raise Refused(
-            f"{LEDGER_NAME} is set, and there is no ledger: nothing would be charged. Set {LEDGER} "
-            f"too, give --ledger, or unset {LEDGER_NAME}."
+            f"{LEDGER_NAME} is set, but there is no ledger, so nothing would be charged. Set "
+            f"{LEDGER} too, give --ledger, or unset {LEDGER_NAME}."
         )
     if name_from and not place_from:
         raise Refused(

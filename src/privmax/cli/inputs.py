@@ -246,7 +246,7 @@ def read_names(file: str | None) -> dict[str, str]:
     if isinstance(names, list):
         names = dict(enumerate(names))
     if not isinstance(names, dict):
-        raise DataError("--labels: the file is no JSON list and no JSON object.")
+        raise DataError("--labels: the file is neither a JSON list nor a JSON object.")
     return {str(item): str(name) for item, name in names.items()}
 
 

@@ -97,7 +97,7 @@ class Dataset:
         if user is None and score is None and unit is None:
             raise ParameterError.required(
                 "user",
-                f"somebody must say whom “{name}” protects",
+                f"data set “{name}” must say whom it protects",
                 f"Give --user {name}=COLUMN, or --unit {name}=row if every row is one individual.",
             )
         made = cls(
@@ -206,7 +206,7 @@ def read_datasets(
         except OSError as error:
             raise ParameterError("datasets", file, str(error.strerror), "") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise ParameterError("datasets", file, f"it is no TOML: {error}", "") from None
+            raise ParameterError("datasets", file, f"it is not valid TOML: {error}", "") from None
         except RecursionError:
             raise ParameterError("datasets", file, "it is nested too deep", "") from None
         for name, entries in found.items():

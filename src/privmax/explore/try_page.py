@@ -98,6 +98,6 @@ def _scores(written: str) -> dict[str, int]:
         if match is None or not label or label == before:
             raise ParameterError("scores", line, f"line {place} must be a name and a number", "")
         if label in found:
-            raise ParameterError("scores", label, "it stands there twice", "")
+            raise ParameterError("scores", label, "it is listed twice", "")
         found[label] = int(match[0])
     return found

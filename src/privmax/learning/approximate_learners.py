@@ -265,7 +265,7 @@ def score_thresholds(places: Any, labels: Any, domain: int) -> Quality:
     if not np.isin(y, (0, 1)).all():
         raise DataError("There must be a label, 0 or 1, for every place.")
     if len(x) and (x.min() < 0 or x.max() >= domain):
-        raise DataError("A place lies outside of the domain.")
+        raise DataError("A place is outside the domain.")
     ones, zeros = (np.bincount(x[y == label], minlength=domain) for label in (1, 0))
     below = np.concatenate([[0], np.cumsum(zeros)[:-1]])
     above = ones.sum() - np.concatenate([[0], np.cumsum(ones)[:-1]])

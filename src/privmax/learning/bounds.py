@@ -88,7 +88,7 @@ def uniform_deviation(
         bounds.append(1 / n + math.sqrt((n + 1) * (natural_log(4 / failure) + splits)) / n)
     if not bounds:
         remedy = "Give the number of hypotheses, the VC dimension, or both."
-        raise ParameterError.required("hypotheses", "without it there is no bound", remedy)
+        raise ParameterError.required("hypotheses", "a bound needs it", remedy)
     return add_slack(min(bounds))
 
 
@@ -446,7 +446,7 @@ def _promise(
             epsilon=epsilon, delta=delta, rank=reach, success=success, neighbors=neighbors
         )
         return gap, guard_error(epsilon=epsilon, rank=reach, success=success, neighbors=neighbors)
-    assert isinstance(mechanism, NestedMargin), "nobody else draws among a part of the class"
+    assert isinstance(mechanism, NestedMargin), "no other mechanism draws among a part of the class"
     total, ranks = mechanism.epsilon, mechanism.ranks
     gap, rank = min(
         (
@@ -593,7 +593,7 @@ def _count_mistakes(levels: Iterable[Level], n: int) -> tuple[NDArray[np.int64],
         if any(isinstance(part, bool) or not isinstance(part, int) for part in level):
             raise DataError("Correct examples and numbers of hypotheses must be integers.")
         if not 0 <= level[0] <= n or level[1] < 1:
-            raise DataError("A level lies outside 0 to n, or nobody stands there.")
+            raise DataError("A level must be within 0 to n and have at least one hypothesis.")
         tally[n - level[0]] += level[1]
     if not tally:
         raise DataError("There is no hypothesis.")

@@ -157,7 +157,7 @@ def _check_parts(name: str, value: Any) -> None:
 def _check_space(name: Any, values: Any, known: set[str]) -> None:
     if str(name).rpartition("__")[2] in FIXED:
         raise ParameterError(
-            "params", name, "it decides what a run costs or whether it is private, so it is no "
+            "params", name, "it decides what a run costs or whether it is private, so it is not a "
             "candidate", "Set it on the learner or on the search.",
         )  # fmt: skip
     if name not in known:

@@ -636,7 +636,7 @@ def _check_types(X: Any, *, schema: bool = True) -> None:
                 else "Convert it to numbers first, by a rule fixed in advance, or leave it out."
             )
             raise DataError(
-                f"X has a value that is not a number: column {format_label(name)} holds {contents} "
+                f"X has a value that is not a number: column {format_label(name)} has {contents} "
                 f"by its type. {remedy}"
             )
 
@@ -724,7 +724,7 @@ def _quietly(
     if "convert" in said and mixed:
         named = ", ".join(map(format_label, mixed))
         raise DataError(
-            f"X has a value that is not a number. By their types only these columns may hold one: "
+            f"X has a value that is not a number. By their types only these columns may have one: "
             f"{named}. Convert them to numbers, by a rule fixed in advance"
             f"{', or give the class a schema (see privmax help schema)' if schema else ''}."
         )

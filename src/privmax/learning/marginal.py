@@ -176,13 +176,13 @@ def _bounds(
     read = []
     for name, value in ((low_name, low), (high_name, high)):
         if value is None:
-            raise ParameterError.required(name, "bounds are public", "Say what is usual.")
+            raise ParameterError.required(name, "bounds are public", "Give the usual range.")
         try:
             bound = np.asarray(value, np.float64)
         except (TypeError, ValueError):
             raise ParameterError(name, value, "it must be a number, or a list of them") from None
         if bound.ndim > 1 or not np.isfinite(bound).all():
-            raise ParameterError(name, value, "it must be a finite number, or one a column")
+            raise ParameterError(name, value, "it must be a finite number, or one per column")
         if width is not None and bound.size not in (1, width):
             raise ParameterError(
                 name, f"<{bound.size} numbers>", f"there are {width} columns", "Give one for each."
@@ -199,7 +199,7 @@ def _bounds(
         middle, half = _center(read[0], read[1])
     if not (np.isfinite(middle) & np.isfinite(half) & (half > 0)).all():
         raise ParameterError(
-            low_name, low, f"floats do not hold the middle between it and {high_name}",
+            low_name, low, f"floats cannot represent the middle between it and {high_name}",
             "Give bounds of a usual size.",
         )  # fmt: skip
     return read[0], read[1]

@@ -78,7 +78,7 @@ def _rule(hypothesis: object, features: Sequence[str], labels: Sequence[Hashable
             return _branch(when, tests, features, {"label": labels[1]}, {"label": labels[0]})
     raise ParameterError(
         "hypothesis", type(hypothesis).__name__, "only stumps, trees, conjunctions and "
-                                                 "disjunctions are told in words",
+                                                 "disjunctions can be put in words",
         "Pickle the fitted PrivateERM instead.",
     )  # fmt: skip
 

@@ -125,8 +125,8 @@ def find_score(scoring: object, score: Score, bounds: Bounds = None) -> tuple[Sc
         remedy = f'Did you mean "{close[0]}"?' if close else "Or give score=, a function."
         raise ParameterError("scoring", scoring, f"it must be one of {', '.join(known)}", remedy)
     raise ParameterError(
-        "scoring", scoring, f"it is {reason}, so it is no sum over rows that one row changes by a "
-                            "known amount" if reason not in _FUNCTIONS else f"it is {reason}",
+        "scoring", scoring, f"it is {reason}, so it is not a sum over rows that one row changes "
+                            "by a known amount" if reason not in _FUNCTIONS else f"it is {reason}",
         f"Use one of {', '.join(known)}, or give score=, a function, with bounds=.",
     )  # fmt: skip
 

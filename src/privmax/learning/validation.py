@@ -202,7 +202,7 @@ def _read_candidates(candidates: Any) -> tuple[list[Any] | None, list[Any]]:
     for one in learners:
         if isinstance(one, type) or not (callable(one) or hasattr(one, "fit")):
             raise ParameterError(
-                "candidates", type(one).__name__, "it has no fit and is no function of X and y",
+                "candidates", type(one).__name__, "it has no fit and is not a function of X and y",
                 "Give learners.",
             )  # fmt: skip
     return names, learners

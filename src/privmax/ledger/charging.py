@@ -237,7 +237,7 @@ def _find_answer(chain: Chain, rows: Rows, charged: Row) -> Row | None:
     if not (belongs and sealed and is_moment(answered.moment)):
         raise LedgerError(
             f"Event {answered.seq} of the ledger {chain.name!r} is not an answer to the request "
-            f"{charged.request!r}: it was changed, or recorded by somebody who was not "
+            f"{charged.request!r}: it was changed, or recorded by a user who was not "
             "charged. It is not released. Run verify."
         )
     return answered

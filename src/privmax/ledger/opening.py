@@ -118,7 +118,7 @@ def ask_server(where: str, ask: Callable[[PostgresStore], T]) -> T:
     try:
         if not str(store.place).startswith("postgresql://"):
             raise LedgerError(
-                f"{store.shown} is a file, which no session holds: a process that has it locked "
+                f"{store.shown} is a file, which has no sessions: a process that has it locked "
                 "must end."
             )
         return ask(cast("PostgresStore", store))
@@ -137,7 +137,7 @@ def read_budget(
             {"epsilon": epsilon, "delta": delta}, "budget says it", "Give one or the other."
         )
     if epsilon is None:
-        allowed = "without epsilon it is no budget"
+        allowed = "a budget needs epsilon"
         raise ParameterError("delta", delta, allowed, "For example epsilon=1, delta=1e-5.")
     total = Privacy(epsilon, 0 if delta is None else delta)
     if total == Privacy(0):

@@ -120,7 +120,7 @@ _MIXED = (
 )
 _OUTSIDE = (
     "events are numbered from 1",
-    "it lies behind the event that the database noted as the last one",
+    "it comes after the event that the database noted as the last one",
 )
 
 
@@ -191,7 +191,7 @@ class _Replay:
 
     def _content(self, row: Row, body: dict[str, Any], totals: Totals) -> Iterator[str]:
         if (row.kind == events.CREATED) != (row.seq == 1):
-            yield "the history must begin with the creation of the ledger, and hold it once"
+            yield "the history must begin with the creation of the ledger, which occurs once"
         yield from self._names(row, body)
         before = self._before(row, body, totals)
         if before is None or self.rule is None:
@@ -242,7 +242,7 @@ class _Replay:
                 elif charged != (row.account, row.who, False):
                     yield (
                         "its request has an answer already, or was charged to another account or "
-                        "by somebody else"
+                        "by another user"
                     )
                 else:
                     self.requests[row.request] = row.account, row.who, True

@@ -77,7 +77,7 @@ class Request:
         if request.unit not in (None, unit):
             raise ParameterError(
                 "unit", request.unit, f"the unit of this release is {unit}",
-                "Say it where you say what is asked.",
+                "Set unit where you describe the question, not in the request.",
             )  # fmt: skip
         if request.check:
             raise ParameterError("check", True, "this cannot be checked alone", "Leave it out.")

@@ -176,7 +176,7 @@ def _finite(text: str) -> float:
 
 
 def _refuse_constant(text: str) -> NoReturn:
-    raise FormError(f"it holds {text}, which is not JSON")
+    raise FormError(f"it has {text}, which is not JSON")
 
 
 def _check_body(row: Row, body: Mapping[str, Any]) -> None:

@@ -54,8 +54,8 @@ _NO_GENOTYPE = -(1 << 40)
 _COUNTING = "the counting of genotypes"
 
 _STRANGE = (
-    "A genotype is not 0, 1 or 2. Count copies of one allele, and if some are unknown, say what "
-    "stands for that: missing=-1, or missing='null'. If the table has columns beside status and "
+    "A genotype is not 0, 1 or 2. Count copies of one allele, and if some are unknown, name the "
+    "value for that: missing=-1, or missing='null'. If the table has columns beside status and "
     "markers, list the markers: markers=['rs1', 'rs2']."
 )
 _SIZES = (
@@ -144,7 +144,7 @@ class Layout:
             )  # fmt: skip
         if named and not isinstance(self.status, str):
             raise ParameterError.required(
-                "status", "who is a case must be told", "Name the column that tells."
+                "status", "the cases must be known", "Name the column that marks them."
             )
         columns = [self.status, *long.values()] if named else []
         if len(set(columns)) < len(columns):
@@ -206,7 +206,7 @@ def _other_columns(data: Any, status: str) -> list[Any] | None:
     names = [name for name in columns if name != status]
     if len(names) == len(list(columns)):
         raise ParameterError(
-            "status", status, "there is no such column", "Name the column that says who is a case."
+            "status", status, "there is no such column", "Name the column that marks the cases."
         )
     return names
 
@@ -247,7 +247,7 @@ def _width(data: Any, layout: Layout) -> int:
     raise ParameterError(
         "table", f"<shape {shape}>", "counts have a row for each marker, with 2 numbers (alleles "
         "of cases and controls) or 2 times 3 (people by genotype)",
-        "If it holds genotypes, a row for each person, give status.",
+        "If it has genotypes, with one row per person, give status.",
     )  # fmt: skip
 
 
@@ -403,7 +403,7 @@ def _count_columns(data: Any, layout: Layout, stack: ExitStack) -> Iterator[Geno
         column_of(table, option, name)
     if layout.status in names:
         raise ParameterError(
-            "markers", layout.status, "that column says who is a case", "Leave it out."
+            "markers", layout.status, "that column marks the cases", "Leave it out."
         )
     chunks = [names[start : start + _MARKERS] for start in range(0, len(names), _MARKERS)]
     engine_of(table).begin(table, stack, passes=len(chunks))
@@ -439,7 +439,7 @@ def _status(table: Any, layout: Layout, numbered: dict[str, list[Any]]) -> Any:
         labels, wanted = numbered[layout.status], label_by_value(case)
         kind = _kind_of(labels)
         if kind not in (None, _kind_of([wanted])):
-            raise _misfit(layout, f"holds {kind}", kind == "text")
+            raise _misfit(layout, f"has {kind}", kind == "text")
         place = labels.index(wanted) if wanted in labels else -1
         return (column == place).fill_null(False).name("privmax_case")
     is_boolean = column.type().is_boolean()
@@ -551,7 +551,7 @@ def _check_kind(names: Sequence[Any], kind: str | None) -> None:
     is_text = kind == "text"
     if kind is not None and any(isinstance(name, str) != is_text for name in names):
         raise ParameterError(
-            "markers", "<names>", f"the column of markers holds {kind}",
+            "markers", "<names>", f"the column of markers has {kind}",
             "Give names as text." if is_text else "Give names as numbers.",
         )  # fmt: skip
 

@@ -252,6 +252,6 @@ def _check_counts(table: Any, layout: Layout, score: Score) -> None:
     shape = getattr(table, "shape", ())
     if score.needs_genotypes and layout.status is None and tuple(shape[1:]) == (2,):
         raise ParameterError(
-            "score", "genotype-chi-square", "counts of alleles do not tell genotypes",
+            "score", "genotype-chi-square", "counts of alleles do not determine genotypes",
             'Give people by genotype, or use "chi-square".',
         )  # fmt: skip

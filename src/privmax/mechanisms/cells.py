@@ -17,7 +17,7 @@ subset of the ranks p + 1 … u. All terms are positive.
 Weights are balls. Where there are many cells, the first look at them is in floats, with a bound of
 all their errors. A draw that floats leave undecided goes on with balls of any precision.
 
-Proof:      docs/proofs/set-margin.md
+Proof:      docs/proofs/cells.md
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def read_length(name: str, value: int) -> int:
     """
     length = whole(name, value)
     if length > LONGEST_LIST:
-        allowed = f"a list holds at most {LONGEST_LIST:,} items, each drawn in a round of its own"
+        allowed = f"a list has at most {LONGEST_LIST:,} items, each drawn in a round of its own"
         raise ParameterError(name, value, allowed, "Ask for fewer, or use SetMargin.")
     return length
 

@@ -34,7 +34,7 @@ def read_size(name: str, value: int) -> int:
     """
     size = whole(name, value)
     if size > LARGEST_SET:
-        allowed = f"a set holds at most {LARGEST_SET:,} items"
+        allowed = f"a set has at most {LARGEST_SET:,} items"
         raise ParameterError(name, value, allowed, "Ask for fewer.")
     return size
 

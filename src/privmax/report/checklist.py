@@ -92,12 +92,13 @@ def _implementation(facts: Deployment) -> list[Item]:
         Item(level, "Data-dependent choices", "Mechanism, columns and universe follow from public "
              "facts.", "that ε, columns and conditions were chosen without looking at the data"),
         Item(level, "Errors", "The ledger is strict: it is charged before data is read, and bad "
-             "data is no answer." if facts.strict else "Errors about the data come before the "
-             "charge and tell something about it.",
-             "" if facts.strict else "that whoever asks may see the data, or use a strict ledger"),
+             "data gives no answer." if facts.strict else "Errors about the data come before the "
+             "charge and reveal something about it.",
+             "" if facts.strict else "that everyone who asks may see the data, or use a strict "
+             "ledger"),
         Item(level, "Side channels", "Running time depends on the data unless releases are padded "
              "(--pad-time), which the ledger does not record.",
-             "that nobody untrusted can time a release, or that all are padded"),
+             "that only trusted people can time a release, or that all are padded"),
         Item(level, "Utility", "How clear a winner must be is known before: privmax plan. "
              f"{facts.answered} of {facts.releases} releases have a recorded answer.",
              "how answers are used, and what a wrong one costs"),
@@ -109,7 +110,7 @@ def _implementation(facts: Deployment) -> list[Item]:
 def _surroundings(facts: Deployment) -> list[Item]:
     level = "surroundings"
     return [
-        Item(level, "Trust model", "Central: whoever runs privmax sees the data.",
+        Item(level, "Trust model", "Central: the person who runs privmax sees the data.",
              "who that is, and why people may trust them"),
         Item(level, "Access control", f"{count(facts.people, 'user')} charged the ledger; each "
              "charge names its user.", "who can read the data, the ledger and the machine"),
@@ -120,7 +121,7 @@ def _surroundings(facts: Deployment) -> list[Item]:
         Item(level, "Data collection exposure", "", "what was collected, from whom, with what "
              "consent, and what of it was not needed"),
         Item(level, "Other releases", "", "what else was published about the same people, by "
-             "anybody"),
+             "anyone"),
     ]  # fmt: skip
 
 

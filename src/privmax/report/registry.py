@@ -152,7 +152,8 @@ def _model(facts: Deployment) -> list[Field]:
     )
     return [
         Field(f"{at}/model_name", 2, "Central"),
-        Field(f"{at}/trust_assumptions", 3, "Whoever runs privmax sees the data as collected.",
+        Field(f"{at}/trust_assumptions", 3,
+              "The person who runs privmax sees the data as collected.",
               "who may access data and product, and what each is trusted with"),
         Field(f"{at}/actors", 3, "", "who may see the product or the data"),
         Field(f"{at}/release_type", 2, "Many releases" if many else "One release", "check it"),
@@ -183,7 +184,7 @@ def _implementation(facts: Deployment) -> list[Field]:
         Field(f"{at}/composition", 3, facts.composition),
         Field(f"{at}/post_processing", 3, "", "what is done to answers after their release"),
         Field(f"{at}/justification", 3, "", "why these choices were made, and who checked them"),
-        Field(f"{at}/utility", 3, "", "how useful the product is; privmax plan tells leads"),
+        Field(f"{at}/utility", 3, "", "how useful the product is; privmax plan shows leads"),
         Field(f"{at}/additional_information", 1, "", "links to papers, posts and the product"),
     ]  # fmt: skip
 

@@ -219,7 +219,7 @@ class Condition:
         value = test.value
         if not remedy:
             remedy = (
-                "Text stands in single quotes, dates as '2026-11-15', moments as "
+                "Write text in single quotes, dates as '2026-11-15', moments as "
                 "'2026-11-15 08:30:00', numbers and true and false without quotes."
             )
         what = "text" if isinstance(value, str) else "a number"
@@ -385,7 +385,7 @@ class _Parser:
         elif kind == "name" and text.lower() == "null":
             self._refuse("a value ('is null' tests for none)")
         elif kind in ("name", "quoted"):
-            self._refuse("a value (text stands in single quotes)")
+            self._refuse("a value (text in single quotes)")
         else:
             self._refuse("a value")
         self._place += 1

@@ -86,7 +86,7 @@ def _objects(file: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
         except (ValueError, RecursionError):
             wrong = "is not valid JSON. Write one object on each line, in UTF-8."
         if not wrong and not isinstance(value, dict):
-            wrong = "is no JSON object. Write one object on each line"
+            wrong = "is not a JSON object. Write one object on each line"
             wrong += "; of one long list, jq -c '.[]' makes lines." if number == 1 else "."
         if wrong:
             raise DataError(f"Line {number} {wrong}")  # out here, where nothing quotes the line
@@ -132,7 +132,7 @@ def _texts(number: int, value: Any) -> list[str]:
     if isinstance(value, list):
         return [_text(number, one) for one in value]
     raise DataError(
-        f"Line {number} holds no list in the column of items. Write a list, or, if a line is one "
+        f"Line {number} has no list in the column of items. Write a list, or, if a line is one "
         "item of a basket, give basket."
     )
 
@@ -140,13 +140,13 @@ def _texts(number: int, value: Any) -> list[str]:
 def _text(number: int, value: Any) -> str:
     if type(value) is str:
         if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
-            raise DataError(f"Line {number} holds half of a character, which is no text.")
+            raise DataError(f"Line {number} has half of a character, which is not text.")
         return value
     if value is None:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
     raise DataError(
-        f"Line {number} holds a list or an object in a column that is asked for. Write single "
+        f"Line {number} has a list or an object in a column that is read. Write single "
         "values, and a line for each element."
     )

@@ -181,7 +181,7 @@ def require_table(data: object, table: str | None, is_strict: Callable[[], bool]
         raise ParameterError("table", None, SEVERAL_TABLES, "Name one of them.")
 
 
-SEVERAL_TABLES = "the data is a database, which may hold several tables"
+SEVERAL_TABLES = "the data is a database, which may have several tables"
 """Why a database needs the name of a table."""
 
 UNKNOWN_KIND = (
@@ -238,8 +238,8 @@ def _match(pattern: str) -> Files:
     if not files:
         raise DataError(
             "No file matches the pattern given as data. Give it as seen from the working folder, "
-            "in quotes, so that the shell leaves it alone: * stands for any letters, ** for any "
-            "folders, ? for one letter."
+            "in quotes, so that the shell does not expand it: * matches any letters, ** any "
+            "folders, ? one letter."
         )
     _check_endings(files)
     _refuse_databases(pattern)
@@ -250,7 +250,7 @@ def _refuse_databases(name: str) -> None:
     """Refuse a pattern of files that are databases, by its ending: one database is read."""
     if is_pattern(name) and not os.path.exists(name) and is_database(name):
         raise DataError(
-            "The pattern given as data stands for databases, and one database is read at a time. "
+            "The pattern given as data matches databases, and one database is read at a time. "
             "Give the name of one; or write their tables as Parquet files, and give a pattern of "
             "those."
         )
@@ -391,7 +391,7 @@ def refuse_remote(text: str) -> None:
     if slashes and scheme.lower() in REMOTE:
         raise DataError(
             f"The data is the URL of a file ({scheme.lower()}), and privmax reads no files over a "
-            f"network: it holds no credentials, and a file that changes or breaks off half-way "
+            f"network: it stores no credentials, and a file that changes or breaks off half-way "
             f"would be counted wrong. {_REMEDIES.get(scheme.lower(), _REMEDY)}"
         )
 

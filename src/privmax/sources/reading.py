@@ -275,7 +275,7 @@ def _file(
     """CSV, JSON Lines or Parquet files, or a folder of Parquet files, read by DuckDB."""
     if files.kind == "folder" and next(files.paths[0].rglob("*.parquet"), None) is None:
         raise DataError(
-            "The folder holds no file that ends in .parquet, nor does one below it. Name a file."
+            "The folder and those below it have no file that ends in .parquet. Name a file."
         )
     if files.kind in ("folder", "parquet"):
         return embedded_engine().open_parquet(files.paths, wanted, held)
@@ -290,7 +290,7 @@ def _file(
         raise ParameterError(
             "table",
             None,
-            "the file is a database, which may hold several tables",
+            "the file is a database, which may have several tables",
             "Name one of them.",
         )
     raise DataError(UNKNOWN_KIND)
@@ -343,8 +343,8 @@ def _text(
     once = {name: place for place, name in enumerate(names) if name and times[name] == 1}
     if not once:
         raise DataError(
-            "No column has a name of its own: on the first line of the file all are empty or "
-            "stand there twice. head -n 1 FILE shows it."
+            "No column has a name of its own: on the first line of the file all names are empty or "
+            "repeated. head -n 1 FILE shows it."
         )
     is_told = files.dialect.header_is_public and len(once) <= _MOST_TOLD
     if wanted and not (is_told and set(wanted) - once.keys()):

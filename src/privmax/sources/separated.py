@@ -39,7 +39,7 @@ _FAULTS = {
     "expected after": f"there is text after a closing quote. {_QUOTES}",
     "field larger": "a value has more than 128 KiB. Is it text, with a line for each row?",
     "new-line character": "there is a carriage return inside the line. Lines end in a newline, or "
-    "in a carriage return and a newline; quote a value that holds one.",
+    "in a carriage return and a newline; quote a value that contains one.",
 }
 """What is wrong with a row, by what Python's reader says of it."""
 
@@ -184,5 +184,5 @@ def _even(rows: Rows, width: int) -> Rows:
         elif row:
             raise DataError(
                 f"Line {line} does not have as many values as the first line. Quote a value that "
-                "holds what separates them."
+                "contains the separator."
             )

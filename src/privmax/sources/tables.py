@@ -367,7 +367,7 @@ def _unusable(columns: Columns, wrong: int) -> DataError:
 
 CHANGED = (
     "The data changed while it was read, and nothing was released. Select from a snapshot: a table "
-    "that nobody writes to, or one transaction that sees the same rows throughout."
+    "that no one writes to, or one transaction that sees the same rows throughout."
 )
 
 

@@ -34,9 +34,9 @@ _RECODE = (
 _KINDS = (
     (b"PK\x03\x04", "a spreadsheet (.xlsx) or another ZIP archive", _SAVE),
     (b"\xd0\xcf\x11\xe0", "an old spreadsheet (.xls) or another Office document", _SAVE),
-    (b"\x89PNG", "a picture (PNG)", "Give the file that holds the data."),
-    (b"\xff\xd8\xff", "a picture (JPEG)", "Give the file that holds the data."),
-    (b"%PDF-", "a PDF document", "Give the file that holds the data."),
+    (b"\x89PNG", "a picture (PNG)", "Give the file with the data."),
+    (b"\xff\xd8\xff", "a picture (JPEG)", "Give the file with the data."),
+    (b"%PDF-", "a PDF document", "Give the file with the data."),
     (
         b"\x1f\x8b",
         "compressed (gzip)",
@@ -166,7 +166,7 @@ def foreign(start: bytes) -> str | None:
     None: perhaps text.
     """
     zeros = (
-        f"It holds zero bytes, as binary files do. {_SAVE}" if b"\x00" in start[:START] else None
+        f"It has zero bytes, as binary files do. {_SAVE}" if b"\x00" in start[:START] else None
     )
     return recognize(start) or zeros
 

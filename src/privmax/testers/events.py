@@ -77,7 +77,7 @@ def _plain(outcome: Any) -> Hashable:
         raise ParameterError(
             "outcome",
             type(outcome).__name__,
-            "two outcomes of this type cannot be told to be equal",
+            "two outcomes of this type cannot be compared",
             "Return numbers, texts, or lists and dicts of them.",
         )
     return outcome  # type: ignore[no-any-return]

@@ -82,7 +82,7 @@ def subjects_of(package: str) -> list[Subject]:
     if package not in PACKAGES:
         near = get_close_matches(package, PACKAGES, 1)
         raise ParameterError(
-            "of", package, "it is no package that is known, and no module:function",
+            "of", package, "it is neither a known package nor module:function",
             f"Did you mean {near[0]}?" if near else f"Known are {', '.join(PACKAGES)}.",
         )  # fmt: skip
     home = import_module(f"privmax.testers.packages.{PACKAGES[package]}")
@@ -114,7 +114,7 @@ def load_function(place: str) -> Run:
     except ModuleNotFoundError as error:
         raise ParameterError(
             "of", place, f"there is no module {error.name}",
-            "Run the command in the folder that holds it, or install it.",
+            "Run the command in the folder of the module, or install it.",
         ) from None  # fmt: skip
     except (Exception, SystemExit) as error:
         raise ParameterError(

@@ -92,7 +92,7 @@ def _list_mechanisms(command: Command) -> Command:
     metavar="PACKAGE",
     help="Instead of MECHANISM: run a package, or module:function; can be repeated.",
 )
-@click.option("--only", help="With --of: subjects whose name holds this text.")
+@click.option("--only", help="With --of: only subjects whose name contains this text.")
 @click.option("--pairs", metavar="FILE", help="With module:function: JSON, [[left, right], …].")
 @click.option("--rho", help="With module:function: the zCDP cost to test, instead of --epsilon.")
 @click.option(
@@ -237,8 +237,8 @@ def _claim(mechanism: Mechanism, epsilon: str | None, delta: str | None) -> Priv
     )
     if claim == Privacy(0):
         raise ParameterError(
-            "claim-epsilon", epsilon, "with epsilon and delta 0 only an answer that ignores the "
-            "data holds",
+            "claim-epsilon", epsilon, "with epsilon and delta 0 the claim holds only if the answer "
+            "ignores the data",
             "Give one that is above 0.",
         )  # fmt: skip
     return claim

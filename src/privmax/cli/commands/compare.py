@@ -166,7 +166,7 @@ class Options:
                     )
         if self.file is not None and not self.public and not self.file.startswith(SAMPLE):
             raise DataError(
-                "FILE: a comparison has no noise, so it would reveal the data to everybody who "
+                "FILE: a comparison has no noise, so it would reveal the data to everyone who "
                 "sees it. Compare on invented numbers (--scores or --best), or add --public if the "
                 "data is public."
             )

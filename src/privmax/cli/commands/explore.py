@@ -49,8 +49,8 @@ def _declarations(command: Any) -> Any:
 @click.option(
     "--datasets",
     metavar="FILE",
-    help="TOML file that describes data sets; for URLs with a password, which no command line "
-    "should hold.",
+    help="TOML file that describes data sets; for URLs with a password, which do not belong "
+    "on a command line.",
 )
 @click.option(
     "--ledger",
@@ -69,8 +69,8 @@ def _declarations(command: Any) -> Any:
 @click.option(
     "--lenient",
     is_flag=True,
-    help="Also ask with a ledger that is not strict: errors then tell something about the data at "
-    "no cost.",
+    help="Also ask with a ledger that is not strict: errors then reveal something about the data "
+    "at no cost.",
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True,
               help="Port to listen on; 0: any that is free. With --socket: the port that is "
@@ -155,7 +155,7 @@ class _Place:
             click.echo(f"Forward a port first: ssh -N -L {number}:{path} HOST", err=True)
         shown = f"[{self.host}]" if ":" in self.host else self.host
         click.echo(f"Open http://{shown}:{number}/?key={gate.key}")
-        click.echo("Whoever has this address can use these pages. Ctrl-C ends them.", err=True)
+        click.echo("Anyone with this address can use these pages. Ctrl-C ends them.", err=True)
 
 
 def _serve(

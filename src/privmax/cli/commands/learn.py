@@ -590,7 +590,7 @@ class _Class:
             if not bound and (other or self.cells is not None or self.name not in _BITS):
                 raise ParameterError.required(
                     bound.option, "every feature needs a public bound. Do not compute it "
-                    "from the data: that would release somebody's extreme values",
+                    "from the data: that would release one person's extreme values",
                     f"Add --{bound.option} NUMBER for all columns, or --{bound.option} "
                     "COLUMN=NUMBER for each.",
                 )  # fmt: skip

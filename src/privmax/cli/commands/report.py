@@ -41,7 +41,7 @@ YAML, MARKDOWN = (".yaml", ".yml"), (".md", ".markdown")
     type=click.IntRange(1, 3),
     default=3,
     show_default=True,
-    help="How much the registry is told.",
+    help="How much the entry of the registry says.",
 )
 @click.option("--checklist", metavar="FILE", help="Write a checklist for a reviewer (.md).")
 def command(

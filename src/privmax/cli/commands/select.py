@@ -326,5 +326,5 @@ def _unit(about: Mapping[str, Any]) -> str:
     if about["user"] is not None:
         return f"one individual (“{about['user']}”) with all of its rows"
     if about["score"] is not None:
-        return f"one individual who moves no score by more than {about['sensitivity'] or 1}"
+        return f"one individual, which changes each score by at most {about['sensitivity'] or 1}"
     return "one row"

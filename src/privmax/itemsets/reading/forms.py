@@ -380,12 +380,12 @@ def _single(data: Any) -> Any:
         return data
     if len(data.paths) > 1:
         raise DataError(
-            "A pattern may stand for several files with a row per item of a basket (long), or of "
-            "Parquet. Join files with a basket per line first: cat *.dat > all.dat"
+            "A pattern may match several files with one row per item of a basket (long), or of "
+            "Parquet. Join files with one basket per line first: cat *.dat > all.dat"
         )
     if data.is_json:
         raise ParameterError(
-            "form", None, "JSON Lines hold a row per item of a basket (long)", "Leave it out."
+            "form", None, "JSON Lines have one row per item of a basket (long)", "Leave it out."
         )
     return data
 

@@ -150,7 +150,7 @@ def _ones(column: Column) -> Numbers:
     """Return the rows in which a column of zeros and ones, or of booleans, holds a one."""
     if column.has_missing():
         raise DataError(
-            "A column of the frame has a missing value. Put 0 where a basket does not hold the "
+            "A column of the frame has a missing value. Put 0 where a basket does not have the "
             "item."
         )
     values = column.to_array()

@@ -26,7 +26,7 @@ from privmax.sources.separated import place_in
 from privmax.sources.table import Table
 from privmax.sources.users import NO_USER
 
-SINGLE = "the column of items holds single values, and not lists"
+SINGLE = "the column of items has single values, not lists"
 """Why a column of baskets is needed."""
 
 
@@ -90,7 +90,7 @@ def refuse_lists(where: Condition | None, item: str) -> None:
     """Refuse a condition on the column of lists."""
     if where is not None and item in where.columns():
         raise ConditionError(
-            "where", where.given, "it looks at the column of items, which holds lists",
+            "where", where.given, "it uses the column of items, which has lists",
             "Choose rows by other columns.",
         )  # fmt: skip
 

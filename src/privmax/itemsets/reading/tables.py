@@ -128,8 +128,8 @@ def read_list_column(data: object, *, item: str, user: str | None, where: Condit
         kind = table[item].type().value_type
         if not any(getattr(kind, test)() for test in _LISTED):
             raise ParameterError(
-                "item", item, f"the column holds lists of the type {kind}",
-                "Lists must hold text, numbers or dates. Cast them to text first.",
+                "item", item, f"the column has lists of the type {kind}",
+                "Lists must contain text, numbers or dates. Cast them to text first.",
             )  # fmt: skip
         kept = keep_rows(table, where, data)
         columns = [item] if user is None else [item, column_of(table, "user", user).get_name()]

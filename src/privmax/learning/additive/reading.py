@@ -98,7 +98,7 @@ def check_columns(schema: Schema, X: Any) -> None:
 def unfit_record(what: str) -> LedgerError:
     """Return the error about a recorded answer that no fit of this schema can have given."""
     return LedgerError(
-        f"The {what} that the ledger holds for this request is none of this schema: the record was "
+        f"The {what} that the ledger has for this request does not fit this schema: the record was "
         "changed. Run privmax ledger verify, and restore the ledger from a backup."
     )
 
@@ -133,7 +133,7 @@ def read_examples(
     refuse_table(X)
     if isinstance(y, str):
         raise ParameterError(
-            "y", y, "X is no Ibis table, so it must have a label for each row",
+            "y", y, "X is not an Ibis table, so y must have a label for each row",
             f"For example X[{y!r}].",
         )  # fmt: skip
     codes = schema.codes(X)

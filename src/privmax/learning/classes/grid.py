@@ -91,7 +91,7 @@ class Grid:
         if value is None:
             raise ParameterError.required(
                 name, "every feature needs a public bound. Do not compute it from the "
-                "data: that would release somebody's extreme values",
+                "data: that would release one person's extreme values",
                 "Give low and high, one number for all features or one for each, or thresholds if "
                 "the class takes them.",
             )  # fmt: skip

@@ -595,7 +595,10 @@ def _check(library: str | None, device: object) -> None:
     xp = _namespace(library)
     if not hasattr(xp, "matmul"):
         raise ParameterError(
-            "array", library, "it is no module of arrays", 'Use "torch" or "cupy", or leave it out.'
+            "array",
+            library,
+            "it is not a module of arrays",
+            'Use "torch" or "cupy", or leave it out.',
         )
     try:
         xp.zeros(1, dtype=xp.float32, **_device_options(library, device))

@@ -246,7 +246,7 @@ def _read_places(X: NDArray[Any], domain: int) -> NDArray[np.int64]:
 def _check_shape(shape: Shape) -> None:
     check_two_labels(shape, "Points")
     if shape.features != 1:
-        raise DataError("Points have one column, which holds the elements of the domain.")
+        raise DataError("Points have one column: the elements of the domain.")
 
 
 def _read_domain(domain: int) -> int:

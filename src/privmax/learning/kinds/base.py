@@ -160,12 +160,12 @@ class Kind:
         name = format_label(self.name)
         if kind == MOMENTS:
             raise DataError(
-                f"Column {name} holds dates by its type. Declare it as a Date, or convert it to "
+                f"Column {name} has dates by its type. Declare it as a Date, or convert it to "
                 "numbers or to text first."
             )
         if kind == OTHER:
             raise DataError(
-                f"Column {name} holds dates, spans of time, bytes or lists by its type. Convert it "
+                f"Column {name} has dates, spans of time, bytes or lists by its type. Convert it "
                 "to numbers or to text first."
             )
 

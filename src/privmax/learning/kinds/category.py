@@ -78,8 +78,8 @@ class Category(Kind):
                 raise ParameterError(
                     "values",
                     value,
-                    "it is empty, stands for missing values, or is listed twice (1, '1' and True "
-                    "are not told apart)",
+                    "it is empty, means missing values, or is listed twice (1, '1' and True "
+                    "count as one)",
                     "List every value once.",
                 )
             seen |= {text, value}

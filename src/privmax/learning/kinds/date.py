@@ -80,7 +80,7 @@ class Date(Ordered):
     kind = "date"
     settings = ("low", "high", "cells", "every", "missing")
     bounds_remedy = (
-        "Do not compute them from the data: that would release somebody's extreme values. For "
+        "Do not compute them from the data: that would release one person's extreme values. For "
         'example low = "2020-01-01" and high = "2030-01-01".'
     )
     any_value = "any date"
@@ -98,7 +98,7 @@ class Date(Ordered):
         first, last = _read_bound("low", low), _read_bound("high", high)
         if not first < last:
             raise ParameterError("high", high, "it must be later than low", "Exchange the two.")
-        self.missing = read_missing_flag(missing, "what is no date is missing")
+        self.missing = read_missing_flag(missing, "values that are not dates are missing")
         self._shown: dict[str, Any] = {"low": text_of_seconds(first), "high": text_of_seconds(last)}
         if every is None:
             cells = _CELLS if cells is None else cells
@@ -131,8 +131,8 @@ class Date(Ordered):
     def check_type(self, kind: str) -> None:
         if kind == NUMBERS and self.missing is None:
             raise DataError(
-                f"Column {format_label(self.name)} holds numbers by its type, and the schema says "
-                "dates. Convert it to dates, or give missing, so that what is no date has a cell."
+                f"Column {format_label(self.name)} has numbers by its type, and the schema says "
+                "dates. Convert it to dates, or set missing, so that other values have a cell."
             )
         if kind != MOMENTS:
             super().check_type(kind)
@@ -183,7 +183,7 @@ def _read_bound(name: str, value: Any) -> float:
     if value is None:
         raise ParameterError.required(
             name, "a date needs public bounds. Do not compute them from the data: that would "
-            "release somebody's extreme values",
+            "release one person's extreme values",
             'For example Date("2020-01-01", "2030-01-01").',
         )  # fmt: skip
     seconds = seconds_of_object(value)

@@ -63,7 +63,9 @@ class Flag(Kind):
     kind = "flag"
 
     def __init__(self, *, missing: bool | None = None) -> None:
-        self.missing = read_missing_flag(missing, "what is neither true nor false is missing")
+        self.missing = read_missing_flag(
+            missing, "values that are neither true nor false are missing"
+        )
         self._first = 0 if self.missing is None else 1
         self.cells = 2 + self._first
         self._known = dict.fromkeys(FALSE, self._first) | dict.fromkeys(TRUE, self._first + 1)

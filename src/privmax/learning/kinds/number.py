@@ -74,7 +74,7 @@ class Number(Ordered):
     implied = ""
     settings = ("low", "high", "cells", "scale", "thresholds", "missing")
     bounds_remedy = (
-        "Do not compute them from the data: that would release somebody's extreme values. For "
+        "Do not compute them from the data: that would release one person's extreme values. For "
         "example low = 0 and high = 100, or thresholds = [18, 65]."
     )
     any_value = "any number"
@@ -128,8 +128,8 @@ class Number(Ordered):
         if kind == TEXT and self.missing is None:
             raise DataError(
                 f"Column {format_label(self.name)} is text by its type, and the schema says "
-                "numbers. Declare it as a Category, convert it, or give missing, so that text that "
-                "is no number has a cell."
+                "numbers. Declare it as a Category, convert it, or set missing, so that other "
+                "text has a cell."
             )
 
     def _of_numbers(self, values: NDArray[Any]) -> Cells:
@@ -187,7 +187,7 @@ def _read_cuts(low: Any, high: Any, cells: int, thresholds: Any) -> NDArray[np.f
             if value is None:
                 raise ParameterError.required(
                     name, "a number needs public bounds. Do not compute them from the data: that "
-                    "would release somebody's extreme values",
+                    "would release one person's extreme values",
                     "For example Number(0, 100), or Number(thresholds=[18, 65]).",
                 )  # fmt: skip
             if isinstance(value, bool) or not isinstance(value, Real) or not _is_finite(value):

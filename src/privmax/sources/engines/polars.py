@@ -32,7 +32,7 @@ def refuse_objects(types: Iterable[Any]) -> None:
     """
     if sys.modules["polars"].Object in types:
         raise DataError(
-            "A column holds Python objects. Use text, numbers, dates, or several columns."
+            "A column has Python objects. Use text, numbers, dates, or several columns."
         )
 
 

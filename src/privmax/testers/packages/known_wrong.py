@@ -131,7 +131,7 @@ def _sparse_vectors() -> list[Subject]:
         ),
         "one noise for all queries": (
             {"shared": 2 / epsilon, "each": 4 / epsilon, "reused": True, "limit": None},
-            "what Chen & Machanavajjhala 2015 prove of no noise holds of it",
+            "the proof of Chen & Machanavajjhala 2015 for no noise applies",
         ),
         "no noise on the threshold": (
             {"shared": 0.0, "each": 4 * LIMIT / epsilon, "limit": None},

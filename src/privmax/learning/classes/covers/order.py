@@ -59,7 +59,7 @@ class Order:
             later = [1] + [later[k] + 2 * cut * later[k - 1] for k in range(1, literals + 1)]
             if later[-1] >= LARGEST:
                 raise ParameterError(
-                    "literals", literals, "the class would hold 2^62 conjunctions or more",
+                    "literals", literals, "the class would have 2^62 conjunctions or more",
                     "Use fewer literals, features or cells.",
                 )  # fmt: skip
             sizes[end - cut] = later
