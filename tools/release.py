@@ -247,7 +247,7 @@ def steps(version: str, changes: str) -> list[str]:
     undone = []
     if version != base:
         undone.append(f'Set __version__ = "{base}" in src/privmax/__init__.py (now {version}).')
-    if changes.split()[0] != base:
+    if changes.split(maxsplit=1)[0] != base:
         undone.append(
             f'Give the package and CHANGELOG.md one version: they have {base} and "{changes}".'
         )

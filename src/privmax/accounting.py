@@ -38,7 +38,7 @@ UPWARD = 1 + Fraction(1, 1 << 40)
 """By what an epsilon that was computed in floats is multiplied."""
 
 _COARSEST, _FINEST = 10, 20
-"""Losses of Gaussian noise stand on multiples of some 2^-bits, with bits between these."""
+"""Losses of Gaussian noise are on multiples of some 2^-bits, with bits between these."""
 
 _CELLS = 256
 """So many steps are the smallest range among the rounds."""

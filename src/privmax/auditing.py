@@ -27,7 +27,7 @@ from privmax.profile import Profile
 from privmax.universe import Universe
 
 Scores = tuple[int, ...]
-"""The score of every candidate; in an open universe 0 means that nobody has seen it."""
+"""The score of every candidate; in an open universe 0 means that no one has seen it."""
 
 
 CLOSED = "closed"
@@ -48,7 +48,7 @@ audit that holds.
 
 EXACT = 1e-9
 """Laws that leave less than this in doubt are as exact as floats make them. An audit at a large
-epsilon, which multiplies what is in doubt by e^ε, holds with them, and `Audit.most` tells what is
+epsilon, which multiplies what is in doubt by e^ε, holds with them, and `Audit.most` says what is
 open."""
 
 _FLOAT = 2.0**-50
@@ -248,7 +248,7 @@ class Chance(NamedTuple):
 
 
 IMPOSSIBLE = Chance(0.0, 0.0, 0.0)
-"""What cannot be, by what the outcome is: nobody can name an unseen candidate."""
+"""What cannot be, by what the outcome is: an unseen candidate has no name."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -375,7 +375,7 @@ class Laws:
         return table
 
     def _members(self, scores: Scores, law: Sequences | Sets) -> list[list[int]]:
-        """Return the places of each block; in an open universe nobody has seen those at 0."""
+        """Return the places of each block; in an open universe no one has seen those at 0."""
         level = [score if law.floor is None else max(score, law.floor) for score in scores]
         return [
             [

@@ -44,7 +44,7 @@ class BestItems:
     ranked           whether their order must be, too: `auto` then chooses what releases one, and a
                      given mechanism that does not is refused
     universe         all candidates there are
-    unit             what the cost hides; None: nobody said
+    unit             what the cost hides; None: not given
     counts           what noisy counts of the items cost, in epsilon beside the items; None: there
                      are none
     scale            on which numbers scores stand, and by how many steps one individual moves one;

@@ -37,7 +37,7 @@ class GroupSource(Protocol):
         ...
 
     def profile(self, group: int) -> Profile:
-        """Return how many candidates of a group stand at each score."""
+        """Return how many candidates of a group are at each score."""
         ...
 
     def list_unread(self) -> Sequence[Source]:

@@ -208,8 +208,8 @@ def _new(file: Path) -> Path:
 
 
 def _ask(mechanism: Mechanism, shop: _Shop, ledger: Ledger, coins: Coins) -> Release:
-    """What the mechanism releases, paid by the ledger. One that cannot do without is told of all
-    barcodes.
+    """What the mechanism releases, paid by the ledger. One that needs a list of candidates gets
+    all barcodes.
     """
     if mechanism.privacy().delta:
         return top_itemsets(
@@ -413,7 +413,7 @@ def _conclude(console: Console, where: str, written: dict[str, str], command: st
 
 
 def _universe(mechanism: Mechanism) -> int | None:
-    """How many pairs a mechanism is told of; None where it need not be told."""
+    """How many pairs a mechanism gets as candidates; None where it needs no list."""
     return None if mechanism.privacy().delta else comb(BARCODES, 2)
 
 

@@ -180,7 +180,7 @@ def escape_text(text: str, *, keep: str = "") -> str:
     without width, halves of characters and line breaks are written as Python writes them.
 
     Args:
-        text: Any text, perhaps somebody else's.
+        text: Any text, perhaps someone else's.
         keep: Characters that are left as they are, such as a line break between lines of ours.
 
     Examples:

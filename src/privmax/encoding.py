@@ -5,7 +5,7 @@ names its type, as {"float": "0x1.8p+0"} or {"tuple": ["a", 7]}. NumPy's scalars
 subclasses become the Python values they equal, a time zone its offset.
 
 A value of any other type is written as {"text": its repr, "type": its name} and read back as that
-text. Writing never fails: an error after the draw would tell what was drawn. Where the items are
+text. Writing never fails: an error after the draw would reveal what was drawn. Where the items are
 known before the charge `recordable` finds such types, and they are refused.
 """
 

@@ -30,7 +30,7 @@ class PrivmaxError(Exception):
 
     Attributes:
         retry: Whether the same request may succeed later, as it stands: a server was not there, did
-            not answer in time, or somebody else held a lock. On the command line that is exit 4.
+            not answer in time, or someone else held a lock. On the command line that is exit 4.
 
     Examples:
         >>> issubclass(BudgetError, PrivmaxError)
@@ -187,7 +187,7 @@ class DataError(PrivmaxError, ValueError):
 class WorkError(DataError):
     """The data would take more work than is ever done at a time; the message says what to reduce.
 
-    That it is raised tells something of the data, as the time would that the work took.
+    That it is raised reveals something of the data, as the time would that the work took.
     """
 
 

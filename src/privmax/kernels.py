@@ -4,7 +4,7 @@ Needs numba (the extra `fast`), so only files of kernels import it, and those ar
 where numba is installed.
 
 numba compiles an entry again when the file that defines it changes, and does not look at other
-files. So an entry and the parts it calls stand in one file.
+files. So an entry and the parts it calls are in one file.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def tell_of_compiling(kernels: Sequence[Any], what: str) -> None:
 
 
 def _is_kept(kernel: Any) -> bool:
-    """Return whether a compiled form of a kernel lies in numba's cache."""
+    """Return whether a compiled form of a kernel is in numba's cache."""
     try:
         implementation = kernel._cache._impl
         folder = Path(implementation.locator.get_cache_path())
@@ -74,7 +74,7 @@ def step(function: Any) -> Any:
 def part(function: Any) -> Any:
     """Compile a piece of a kernel into its callers, for the innermost loops.
 
-    It must not make arrays: whoever calls it keeps the arrays alive, so that their users need not
+    It must not make arrays: the caller keeps the arrays alive, so that their users need not
     be counted.
 
     Args:

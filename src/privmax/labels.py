@@ -1,8 +1,8 @@
 """One spelling for each label, and what is no label at all.
 
-Whoever counts takes what is equal for one item, and then one of its spellings is there to be
+A counter takes what is equal for one item, and then one of its spellings is there to be
 released: that of one person. So a label is put into a form that follows from its value alone,
-whoever wrote it.
+anyone who wrote it.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def read_label(label: Any) -> Any:
 
     `is_unknown` says what is not a label.
 
-    An object of somebody's own class may raise what it likes, wherever it is asked: none of that
+    An object of one person's own class may raise what it likes, wherever it is asked: none of that
     comes through.
     """
     with suppress(Exception):
@@ -202,7 +202,7 @@ def item_label(label: Any) -> Any:
     The form does not depend on the library that it comes from.
 
     Items are the same if Python calls them equal, whatever their types: how frames type a column
-    depends on everybody in it, and a whole number becomes a float because another person's is
+    depends on everyone in it, and a whole number becomes a float because another person's is
     missing. So 1.0 is 1.
 
     Raises:

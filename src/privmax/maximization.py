@@ -115,7 +115,7 @@ def maximize(
         BudgetError: The budget does not allow it. f was not called.
 
     Examples:
-        The example of the paper: everybody is at 1, so item 1 leads by all 1000 records.
+        The example of the paper: everyone is at 1, so item 1 leads by all 1000 records.
 
         >>> def share(i, data):
         ...     return sum(entry >= i for entry in data) / len(data)

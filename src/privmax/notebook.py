@@ -37,7 +37,7 @@ class _Cell(NamedTuple):
 
 
 def facts(title: str, rows: Mapping[str, str | Sequence[str]], *notes: str) -> str:
-    """Return names and what stands beside them as HTML, for notebooks.
+    """Return names and what is beside them as HTML, for notebooks.
 
     Args:
         title: What stands above.
@@ -70,7 +70,7 @@ def table(
         headings: Of the columns.
         rows: As texts.
         notes: What stands below.
-        numbers: Which columns stand at the right.
+        numbers: Which columns are at the right.
 
     Examples:
         >>> print(table("Two", ["a", "b"], [["1", "<i>"]], numbers=[0]))

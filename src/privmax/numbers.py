@@ -106,7 +106,7 @@ def exact(name: str, value: Number) -> Fraction:
 
 
 def is_float(value: object) -> bool:
-    """Tell whether a value is a float, Python's or one of NumPy's.
+    """Return whether a value is a float, Python's or one of NumPy's.
 
     Examples:
         >>> is_float(0.5), is_float(1)
@@ -142,7 +142,7 @@ def positive(name: str, value: Number, remedy: str = "For example 1 or 0.1.") ->
         remedy: What the error says to do.
 
     Raises:
-        ParameterError: It is no number, or not above zero.
+        ParameterError: It is not a number, or not above zero.
 
     Examples:
         >>> positive("epsilon", "0.1")
@@ -162,7 +162,7 @@ def nonnegative(name: str, value: Number) -> Fraction:
     """Read a number not below zero.
 
     Raises:
-        ParameterError: It is no number, or below zero.
+        ParameterError: It is not a number, or below zero.
 
     Examples:
         >>> nonnegative("lead", 0)
@@ -178,7 +178,7 @@ def probability(name: str, value: Number) -> Fraction:
     """Read a number from 0 to 1.
 
     Raises:
-        ParameterError: It is no number, or not from 0 to 1.
+        ParameterError: It is not a number, or not from 0 to 1.
 
     Examples:
         >>> probability("delta", 1e-6)
@@ -200,7 +200,7 @@ def open_probability(name: str, value: Number, remedy: str = "For example 1e-6."
         remedy: What the error says to do, unless a percentage was meant.
 
     Raises:
-        ParameterError: It is no number, or not strictly between 0 and 1.
+        ParameterError: It is not a number, or not strictly between 0 and 1.
 
     Examples:
         >>> open_probability("success", 95)
@@ -300,7 +300,7 @@ def _spelling(value: object) -> str:
 
 
 def _percent(value: Number) -> str:
-    """Return the fraction that somebody meant who gave a percentage, if that can be told."""
+    """Return the fraction that someone meant who gave a percentage, if that can be told."""
     try:
         return f"If {value} % is meant, write {plain(exact('', value) / 100)}."
     except ParameterError:

@@ -39,13 +39,13 @@ class pad_time:  # used as a statement: with pad_time(2): …
     """Let what is done inside take a public time: `seconds`, or 2, 4, 8, … times that.
 
     It ends at the first of these times at which the work is done, whether there is an answer, no
-    answer, or an error. Choose `seconds` so large that the work is always done by then: whoever
+    answer, or an error. Choose `seconds` so large that the work is always done by then: anyone who
     measures the time learns nothing else from it, and otherwise how often it was doubled. An
     interrupt (Ctrl-C) ends it at once.
 
     Args:
         seconds: Chosen without looking at the data; a day at most.
-        clock: Tells the time, in seconds; for tests only.
+        clock: Returns the time, in seconds; for tests only.
         sleep: Waits so many seconds; for tests only.
 
     Raises:

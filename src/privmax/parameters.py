@@ -27,8 +27,8 @@ Read = TypeVar("Read")
 class Parameter(Generic[Given, Value]):
     """One parameter of a class: given as a `Given`, it is a `Value` from then on.
 
-    It is a descriptor, so that whoever checks types knows both: the constructor takes the one, and
-    the attribute is the other. At run time a value simply stands in the object. Make it with
+    It is a descriptor, so that type checkers know both: the constructor takes the one, and
+    the attribute is the other. At run time the object simply has a value. Make it with
     `parameter`.
     """
 

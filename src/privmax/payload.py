@@ -32,8 +32,8 @@ class Payload(Protocol):
     """What was drawn for a question. All of it may be published."""
 
     def to_json(self, write: Write = encode) -> dict[str, Any]:
-        """Write all of it for a ledger; `write` writes an item. It never fails: that would tell
-        what was drawn.
+        """Write all of it for a ledger; `write` writes an item. It never fails: that would
+        reveal what was drawn.
         """
         ...
 

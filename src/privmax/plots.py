@@ -167,7 +167,7 @@ def comparison(found: Comparison, *, wide: float = WIDE) -> Figure:
 
     The picture is as private as its data.
 
-    Of a list: which part of its places goes to the best, to others, or to nobody, on average.
+    Of a list: which part of its places goes to the best, to others, or to no one, on average.
 
     Args:
         found: What to draw.
@@ -250,7 +250,7 @@ def chances(
 
 
 def leads(plans: Mapping[int, Plan], *, marked: int) -> Figure:
-    """Draw the lead that each mechanism needs for the best k, over k, and what nobody can do.
+    """Draw the lead that each mechanism needs for the best k, over k, and what no one can do.
 
     plans    by k, ascending
     marked   the k that was asked for
@@ -340,7 +340,7 @@ def _describe_forms() -> str:
 def spending(events: Iterable[Event], *, title: str) -> Figure:
     """Draw epsilon, and delta if any was granted, over time.
 
-    Each step is a charge; the line above is the budget. Events stand in the order in which they
+    Each step is a charge; the line above is the budget. Events are in the order in which they
     happened: one whose clock had gone back is drawn at the time of the one before it.
     """
     whole, accounts, last = _lines(events)
@@ -392,7 +392,7 @@ def svg(figure: Figure) -> str:
     """Return the figure as an `svg` element to be put into a page, the same text each time.
 
     It refers to nothing outside itself and its letters are outlines. Its ids begin with a digest of
-    it, so that several can stand on one page.
+    it, so that several can be on one page.
     """
     file = io.StringIO()
     with _style(), _without_glyphs():

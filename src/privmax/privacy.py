@@ -73,7 +73,7 @@ class Privacy(Parameters, kw_only=False):
 
 
 WEAK = Privacy(10, Fraction(1, 1000))
-"""Costs above either of these hardly protect anybody."""
+"""Costs above either of these hardly protect anyone."""
 
 
 DELTA_ADVICE = "1e-6 for up to ten thousand people, 1e-8 for up to a million"

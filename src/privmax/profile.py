@@ -36,7 +36,7 @@ _FIRST_LOOK = 127
 
 
 class Reader(Protocol):
-    """What a profile asks of whoever holds the scores.
+    """What a profile asks of the scores.
 
     Scores are integers; only listed candidates count.
     """
@@ -59,7 +59,7 @@ class Profile:
 
     Args:
         levels: Pairs of a score and the number of candidates there; or who is asked for them, and
-            only as deep as somebody needs.
+            only as deep as needed.
         universe: How many candidates there are, listed or not; None: open, not known in advance.
         sensitivity: By how many units one individual can move a score.
         steep: Whether candidates become so many toward a score of 0 that to list them all is not
@@ -132,7 +132,7 @@ class Profile:
         is theirs alone.
 
         Args:
-            width: How far the floor stands below the `rank`-th highest score.
+            width: How far the floor is below the `rank`-th highest score.
             rank: From 1.
 
         Examples:
@@ -205,14 +205,14 @@ class Profile:
 
 @dataclass(frozen=True, repr=False)
 class Window:
-    """A clipped profile. Depths are counted from the top, so the best candidates stand at depth 0.
+    """A clipped profile. Depths are counted from the top, so the best candidates are at depth 0.
 
     Attributes:
         top: The highest score.
         depths: Of the occupied levels above the floor.
-        counts: How many candidates stand at each of them.
+        counts: How many candidates are at each of them.
         floor: The depth of the floor.
-        rest: How many stand there; None: infinitely many, in an open universe.
+        rest: How many are there; None: infinitely many, in an open universe.
 
     Examples:
         >>> Window(top=9, depths=(0, 5), counts=(1, 3), floor=7, rest=6)
@@ -230,7 +230,7 @@ class Window:
 
     @cached_property
     def _upto(self) -> list[int]:
-        """How many candidates stand at each level above the floor or higher."""
+        """How many candidates are at each level above the floor or higher."""
         return list(accumulate(self.counts))
 
     def blocks(self) -> list[tuple[int, int | None]]:
@@ -246,7 +246,7 @@ class Window:
         return blocks
 
     def depth(self, rank: int) -> int:
-        """Return how far the `rank`-th highest score (from 1) stands below the top.
+        """Return how far the `rank`-th highest score (from 1) is below the top.
 
         Examples:
             >>> window = Window(top=9, depths=(0, 5), counts=(1, 3), floor=7, rest=6)
@@ -319,9 +319,7 @@ class _Levels:
         tally: dict[int, int] = {}
         for level in levels:
             if not isinstance(level, (tuple, list)) or len(level) != 2:
-                raise DataError(
-                    "A level must be a pair: a score and how many candidates have it."
-                )
+                raise DataError("A level must be a pair: a score and how many candidates have it.")
             score, count = level
             if isinstance(score, bool) or not isinstance(score, int):
                 raise DataError("A level's score must be an integer.")

@@ -68,7 +68,7 @@ class Release:
                   again
     recorded      None; or when the answer was recorded, UTC, if that was before: it was returned
                   from the ledger, and no data was read for it
-    unit          what the cost hides: "user", "row", "basket"; None: nobody said
+    unit          what the cost hides: "user", "row", "basket"; None: not given
     requested     how many items were asked for; there may be fewer
     counts        noisy counts of the items, in their order, where `counts` asked for them: scores
                   in their units, each within `error` of the true one in 95 of 100 cases
@@ -364,7 +364,7 @@ _NO_ANSWER = "no answer: no item stood out enough"
 
 
 def is_ranked(mechanism: Any) -> bool:
-    """Whether a mechanism releases the order of its items; one of somebody else's need not say."""
+    """Whether a mechanism releases the order of its items; those that others wrote need not say."""
     return bool(getattr(mechanism, "ranked", True))
 
 

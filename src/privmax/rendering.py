@@ -2,7 +2,7 @@
 
 A label is data, and may look like markup, like a template or like a command to a terminal. Whatever
 a template shows is text: what cannot be seen is spelled out, and then markup is escaped. Templates
-are filled in once, so that what a value holds is never taken for a template.
+are filled in once, so that what a value has is never taken for a template.
 """
 
 from __future__ import annotations

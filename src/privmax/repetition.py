@@ -42,7 +42,7 @@ GRID = 1 << 40
 """Epsilons are found as multiples of 1/GRID, rounded up."""
 
 LARGEST = 1 << 10
-"""Above this no epsilon is sought: it would protect nobody."""
+"""Above this no epsilon is sought: it would protect no one."""
 
 OptionalExact = Parameter[Number | None, Fraction | None]
 

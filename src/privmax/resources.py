@@ -29,7 +29,7 @@ class Resources:
 
     memory    such as "4GB"; None: four fifths of the machine's
     folder    in which a private folder is made; None: the system's for temporary files
-    watch     is told of every connection that is opened
+    watch     called with every connection that is opened
     """
 
     memory: str | None = None

@@ -1,4 +1,4 @@
-"""Which failures pass: nobody answered, not in time, or somebody else had a lock.
+"""Which failures pass: no one answered, not in time, or someone else had a lock.
 
 Decided by the kind of an error and its code, which say nothing of any row. Where a driver has one
 kind for everything it is decided by its words, which are not shown. What the errors of a driver

@@ -1,7 +1,7 @@
 """The k best of a closed universe by k rounds of the exponential mechanism.
 
 `auto` asks which mechanism releases all k with the least lead. Where scores are close to each other
-nobody leads by that much, and what counts is how many of the k come out: rounds then find more of
+no item leads by that much, and what counts is how many of the k come out: rounds then find more of
 them than one draw over sets does (docs/howto/markers.md).
 """
 

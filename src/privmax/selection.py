@@ -69,10 +69,10 @@ def select(
 ) -> Release:
     """Release the best candidate, or the best k, under differential privacy.
 
-    A strict ledger is charged before the data is read, and whatever is wrong with that is no answer
-    (`privmax help promises`). The answer is None if nothing stood out; that costs the same. With
-    a ledger items come back as plain Python values; those of a type that JSON cannot hold, which a
-    mapping and a declared universe may not have, come back as text, their `repr`.
+    A strict ledger is charged before the data is read, and whatever is wrong with it gives no
+    answer (`privmax help promises`). The answer is None if nothing stood out; that costs the same.
+    With a ledger items come back as plain Python values; those of a type that JSON does not have,
+    which mappings and declared universes may not contain, come back as text, their `repr`.
 
     Args:
         data: Mapping from label to score; or a list, NumPy, polars or Arrow array (labels are
@@ -275,7 +275,7 @@ class Selection:
             read: Gives the data, as `select` takes it; called when the ledger was asked.
             ledger: What pays, if anything does.
             place: Where the data is, for the ledger; public.
-            ready: Which columns hold items and scores, for the ledger, if `columns` does not say.
+            ready: Which columns have items and scores, for the ledger, if `columns` does not say.
             coins: Source of random bits; for tests only.
         """
         if ledger is not None and self.question.universe.labels is not None:

@@ -21,7 +21,7 @@ class Universe:
     """All candidates there are, as public knowledge.
 
     size      how many there are; None: the universe is open, they are not known in advance
-    labels    what they are called; None: nobody said, or they are positions 0 … size − 1
+    labels    what they are called; None: not given, or they are positions 0 … size − 1
 
     Examples:
         >>> Universe.of("open"), Universe.of(10), Universe.of(["tea", "coffee"])

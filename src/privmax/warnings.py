@@ -49,7 +49,7 @@ def reset_once() -> Iterator[None]:
 
 
 def warn_of_price(cost: Privacy) -> None:
-    """Of a cost that hardly protects anybody."""
+    """Of a cost that hardly protects anyone."""
     if cost.epsilon > WEAK.epsilon:
         power = int(cost.epsilon * _LOG10_E)
         factor = f"10^{power}" if power <= 10**6 else "more than 10^1000000"
@@ -86,7 +86,7 @@ def warn_of_baskets() -> None:
 
 
 def warn_of_fits(cost: Privacy, learner: str = "PrivateERM") -> None:
-    """Of fits that nobody adds up; to be called at every fit without a ledger, with its cost."""
+    """Of fits that no one adds up; to be called at every fit without a ledger, with its cost."""
     memory = _memory
     memory.fits, memory.cost = memory.fits + 1, memory.cost + cost
     if memory.fits > 1:

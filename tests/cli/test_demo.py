@@ -58,7 +58,7 @@ def test_what_each_mechanism_answers(story):
     assert list(found) == list(demo.MECHANISMS)
     for name in ("exponential", "permute and flip"):
         lead, chance, answer, buyers = found[name]
-        assert (chance, buyers) == ("0.1 %", "nobody")
+        assert (chance, buyers) == ("0.1 %", "none")
         assert 48 < int(lead) < 60
         assert re.fullmatch(r"\d{12} \+ \d{12}", answer)
     assert found["large margin (paper)"] == ["438", "0 %", "no answer", "–"]

@@ -37,6 +37,12 @@ def test_every_page_docstring_and_message_is_plain(checks):
         "An audit that finds broken twins of it.",
         "All neighbours are compared.",
         "It is irregardless of the data.",
+        "A message that nobody reads.",
+        "Whoever asks twice is charged twice.",
+        "It is no file of numbers.",
+        "The plan tells which lead it needs.",
+        "The value stands in the first column.",
+        "The file holds a table.",
     ],
 )
 def test_a_bad_sentence_is_found_on_a_page_and_in_code(tmp_path, checks, sentence):
@@ -68,3 +74,24 @@ def test_something_is_checked():
     names = {file.name for file in prose.files()}
     assert {"README.md", "CHANGELOG.md", "tutorial.md", "options.py", "errors.py"} <= names
     assert {"release.html", "history.html"} <= names
+
+
+GENERATED = {"docs/command-line.md"}
+"""Pages that a program writes from `--help`; they may be as long as it is."""
+
+
+def lengths():
+    """The words of each page of the documentation."""
+    return {
+        page.relative_to(ROOT).as_posix(): len(page.read_text(encoding="utf-8").split())
+        for page in sorted((ROOT / "docs").rglob("*.md"))
+    }
+
+
+def test_pages_are_short():
+    assert {name for name, words in lengths().items() if words > 3500} == GENERATED
+
+
+def test_what_users_read_is_at_most_55_000_words():
+    used = [words for name, words in lengths().items() if not name.startswith("docs/proofs/")]
+    assert 10_000 < sum(used) <= 55_000

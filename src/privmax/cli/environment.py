@@ -22,10 +22,10 @@ LEDGER_NAME = "PRIVMAX_LEDGER_NAME"
 
 
 def check_ledger(where: str | None, name: str | None) -> None:
-    """Refuse, before anything is charged, what the environment leaves open; tell what it names.
+    """Refuse, before anything is charged, what the environment leaves open; say what it names.
 
     where    the ledger's place, wherever that comes from
-    name     its name; None: nobody gave one
+    name     its name; None: not given
     """
     place_from, name_from = is_from_environment("ledger"), is_from_environment("ledger_name")
     if name_from and where is None:

@@ -1,6 +1,6 @@
 """Rows with a label, for `privmax learn`: numbers, or cells of a schema.
 
-No message quotes what a file holds.
+No message quotes the content of a file.
 """
 
 from __future__ import annotations

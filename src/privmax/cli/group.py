@@ -61,7 +61,7 @@ OUT_OF_MEMORY = (
     "class of rules; files that end in .parquet, and tables of a database, are counted outside of "
     "this process."
 )
-"""What is said where the machine, or a limit that somebody set, has no more memory."""
+"""What is said where the machine, or a limit that someone set, has no more memory."""
 
 
 class Refused(click.ClickException):

@@ -1,6 +1,6 @@
 """What commands read: text files here, everything else through an engine.
 
-No message quotes what a file holds.
+No message quotes the content of a file.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def open_data(
 def check_exists(file: str) -> None:
     """Refuse a FILE that is not there, and name files of its folder that are called nearly so.
 
-    What looks like a URL is not quoted: a password may stand in it.
+    What looks like a URL is not quoted: a password may be in it.
     """
     if file == "-" or os.path.exists(file) or (is_pattern(file) and glob(file, recursive=True)):
         return
@@ -255,7 +255,7 @@ def load_json(file: str) -> Any:
 
     Raises:
         OSError: It cannot be read.
-        ValueError: It is no JSON, is nested too deep, or has more than `LARGEST_JSON` bytes.
+        ValueError: It is not JSON, is nested too deep, or has more than `LARGEST_JSON` bytes.
     """
     with open(file, "rb") as opened:
         content = opened.read(LARGEST_JSON + 1)

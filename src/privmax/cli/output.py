@@ -122,7 +122,7 @@ def busy(doing: str, watched: Sequence[Any] = ()) -> Iterator[None]:
 
     rich is loaded here and not with the command, whose help is quicker so.
 
-    watched    connections to DuckDB, which tell how far they are; some may come later
+    watched    connections to DuckDB, which say how far they are; some may come later
     """
     from rich.console import Console
     from rich.markup import escape

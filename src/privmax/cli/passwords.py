@@ -1,4 +1,4 @@
-"""What messages do not show: passwords, which may stand in the URL of a database."""
+"""What messages do not show: passwords, which may be in the URL of a database."""
 
 from __future__ import annotations
 

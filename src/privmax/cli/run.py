@@ -57,7 +57,7 @@ class Job:
     more      what else was released, in words, by what it is called
     below     a line to print below the release
     save      is given the release and its JSON when it is printed; None: nothing is saved
-    table     tells what a file of the release holds; None: the command writes none
+    table     what a file of the release contains; None: the command writes none
     data      what it reads: a strict ledger is not charged for what its name refuses
     """
 

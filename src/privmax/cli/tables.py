@@ -189,7 +189,7 @@ def _cell(column: Column, value: object) -> str:
 def guard(text: str) -> str:
     """Return the text with an apostrophe before it where a spreadsheet would take it for a formula.
 
-    Whoever takes one apostrophe away, where one stands before such a text, has the label again.
+    Without the first apostrophe of such a text it is the label again.
 
     Examples:
         >>> guard("tea"), guard("=1+1"), guard("'=1+1"), guard("-12.5"), guard("'tis")

@@ -102,7 +102,7 @@ def _balance(ledger: Ledger) -> tuple[Privacy, list[str]]:
 
 
 def _missing(explorer: Explorer) -> str:
-    """What keeps anybody from asking: "ledger", "data" or "strictness"; empty: nothing does."""
+    """What keeps anyone from asking: "ledger", "data" or "strictness"; empty: nothing does."""
     if explorer.ledger is None:
         return "ledger"
     if not explorer.datasets:
@@ -245,7 +245,7 @@ def _look_up(explorer: Explorer, ident: str) -> tuple[str, str, dict[str, Any]] 
 
 
 def _foreign(ident: str, charged: Event, answered: Event) -> dict[str, Any]:
-    """An answer to a question that these pages do not ask, as the ledger holds it."""
+    """An answer to a question that these pages do not ask, as the ledger has it."""
     return {
         "request_id": ident,
         "items": [format_label(str(item)) for item in answered.items[:LISTED]],

@@ -133,7 +133,7 @@ def _misses(mechanism: Any, found: Any, lead: int) -> float | None:
     """Which part of the best a mechanism does not release, on average, from its exact law; None:
     that is not known exactly.
 
-    The best lead by `lead`, and everybody else stands right behind them.
+    The best lead by `lead`, and all others right behind them.
     """
     from privmax.profile import Profile
 

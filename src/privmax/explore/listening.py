@@ -15,7 +15,7 @@ WAITING = 50
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that nobody else listens on."""
+    """A socket that no one else listens on."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio sends without delay (TCP_NODELAY) where the protocol is named.
     found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -72,7 +72,7 @@ def listen_at(path: str) -> Iterator[socket.socket]:
 
 
 def _prepare_folder(path: str) -> None:
-    """Make the folder of a socket, or see that nobody else can enter it."""
+    """Make the folder of a socket, or see that no one else can enter it."""
     folder = os.path.dirname(os.path.abspath(path))
     try:
         with suppress(FileExistsError):
@@ -90,7 +90,7 @@ def _prepare_folder(path: str) -> None:
 
 
 def _remove_stale(path: str) -> None:
-    """Remove a socket that nobody listens at any more."""
+    """Remove a socket that no one listens at any more."""
     try:
         mode = os.lstat(path).st_mode
     except FileNotFoundError:

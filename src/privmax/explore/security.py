@@ -78,7 +78,7 @@ class Gate:
 
     hosts       what the Host header may say, with the port
     cookie      the name of the cookie: several explorers on one machine do not share it
-    key         opens the door; it stands in the printed address
+    key         opens the door; it is in the printed address
     session     what the cookie holds
     token       what every form holds
     own_user    whether only processes of this user may connect, where the system tells; whatever
@@ -216,7 +216,7 @@ def refuse(status: int, words: str) -> Response:
 
 def _comes_from_elsewhere(headers: Headers, method: str) -> bool:
     """Whether a browser says that another site made the request. A link to here may be followed:
-    the cookie then is missing, unless it stands on this very machine, and reading changes nothing.
+    the cookie then is missing, unless it is on this very machine, and reading changes nothing.
     """
     if headers.get("sec-fetch-site", "none") in ("none", "same-origin"):
         return False

@@ -30,7 +30,7 @@ THREADS = 24
 """Releases and looks into the ledger at a time."""
 
 LOOK = 0.1
-"""Seconds between two looks whether somebody still waits."""
+"""Seconds between two looks whether someone still waits."""
 
 PENDING = 1000
 """Questions that are remembered between preview and release."""
@@ -70,7 +70,7 @@ class Explorer:
         seconds: float = SECONDS,
         **options: Any,
     ) -> Any:
-        """What a job gives. Raises SlowError where it takes too long, or nobody waits any more."""
+        """What a job gives. Raises SlowError where it takes too long, or no one waits any more."""
         known = None if key is None else self.pool.recall((name, key))
         if known is not None:
             return known
@@ -138,7 +138,7 @@ class Explorer:
 
 
 def fields(request: Request) -> dict[str, str]:
-    """What stands behind the question mark of an address, each name once."""
+    """What is behind the question mark of an address, each name once."""
     return {name: value.strip() for name, value in request.query_params.items()}
 
 

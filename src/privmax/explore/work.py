@@ -1,7 +1,7 @@
 """Work outside the server's process, with a limit: a page that takes long never holds up another.
 
 Python cannot stop a thread. So jobs run in processes of their own, which are stopped when their
-time is over or nobody waits for them any more, and replaced when they are needed again.
+time is over or no one waits for them any more, and replaced when they are needed again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _HEAD = struct.Struct("!Q")
 
 
 class SlowError(Exception):
-    """A job took longer than it may, or nobody waits for it any more."""
+    """A job took longer than it may, or no one waits for it any more."""
 
 
 class Worker:
@@ -135,7 +135,7 @@ class Pool:
         Thread(target=start, daemon=True).start()
 
     def take(self) -> Worker:
-        """A worker that nobody else uses. Waits for one."""
+        """A worker that no one else uses. Waits for one."""
         worker = self._free.get()
         if self._is_closed:
             self._free.put(worker)

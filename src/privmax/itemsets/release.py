@@ -271,7 +271,7 @@ def top_itemsets(
             chooses.
         items: "open": items are not known in advance. Otherwise all of them, or their number n if
             they are 0 … n − 1; public knowledge, never computed from the data. Every itemset can
-            then be released, also one nobody has.
+            then be released, also one no one has.
         supports: Epsilon to pay beside, such as "0.2", for noisy supports of what is released
             (`release.supports`) with their error bar (`release.error`); they get the noise that is
             smallest for k of them. Where that is Gaussian, it uses the same delta once more, and
@@ -287,7 +287,7 @@ def top_itemsets(
             data is read. To name the request, the account to charge as well or the data, give
             `ledger.request("nightly", account=…, dataset=…)`: a repeated request returns the
             recorded answer, reads no data and costs nothing more. A request also says what the cost
-            hides (`unit="user"` if nobody has two baskets; by default "user" with `user`, otherwise
+            hides (`unit="user"` if no one has two baskets; by default "user" with `user`, otherwise
             "basket") and whether this is only a check (`check=True`). Without a ledger
             `privmax.Request(unit=…, check=…)` says these two.
         coins: Source of random bits; for tests only.

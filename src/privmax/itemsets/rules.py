@@ -3,7 +3,7 @@
 The lift says how much more often than other baskets.
 
 The itemsets are public when rules are made of them. A rule A → b needs four supports: of A with b,
-of A, of b, and of the empty set, which everybody has. All that the released itemsets need are
+of A, of b, and of the empty set, which everyone has. All that the released itemsets need are
 measured once, with noise for as many numbers as they are, and everything else is computed from
 those: confidence, lift, and intervals that the noise leaves.
 
@@ -60,7 +60,7 @@ class Rule:
         consequent: One item more.
         support: How many individuals have all of them, in one basket or in several.
         confidence: The part of those with the antecedent who have the consequent.
-        lift: That part over the part of everybody with any item who has the consequent; above 1
+        lift: That part over the part of everyone with any item who has the consequent; above 1
             they go together. Empty baskets are not counted. Its upper end may be infinite.
 
     Examples:
@@ -93,7 +93,7 @@ class RuleCounts:
     """Noisy supports of all sets that rules need. Charged, so all of it may be published.
 
     Args:
-        sets: The empty one stands for everybody who has an item.
+        sets: The empty one stands for everyone who has an item.
         counts: Of each, as drawn: it may be below 0.
         noise: On each of them.
     """
@@ -261,10 +261,10 @@ def find_confidence(counts: Sequence[int], bounds: Bounds) -> Interval:
 
 
 def find_lift(counts: Sequence[int], bounds: Bounds) -> Interval:
-    """Return the confidence over the part of everybody who has the consequent.
+    """Return the confidence over the part of everyone who has the consequent.
 
     Args:
-        counts: Noisy supports of the whole, the antecedent, the consequent, and of everybody.
+        counts: Noisy supports of the whole, the antecedent, the consequent, and of everyone.
         bounds: Ends between which these four lie.
 
     Examples:

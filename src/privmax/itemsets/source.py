@@ -1,4 +1,4 @@
-"""Itemsets as candidates: their supports are the scores, and whoever is drawn has a name.
+"""Itemsets as candidates: their supports are the scores, and the one that is drawn has a name.
 
 Only itemsets within a window of the best are ever mined. In a closed universe all others are one
 block, of which one is named by its number and never looked for.
@@ -25,7 +25,7 @@ from privmax.sources.base import PlainSource
 
 
 class ItemsetSource(PlainSource):
-    """All itemsets of some sizes, scored by how far their support stands above a public floor.
+    """All itemsets of some sizes, scored by how far their support is above a public floor.
 
     Args:
         labels: Of the items, by code.
@@ -84,7 +84,7 @@ class ItemsetSource(PlainSource):
     def names(self, outcomes: Sequence[Outcome]) -> list[tuple[Any, ...] | None]:
         """Return the itemset of each outcome, its items in their fixed order; None for no answer.
 
-        What stands above the lowest of them is mined once.
+        What is above the lowest of them is mined once.
         """
         listed = [one for one in outcomes if one.score is not None and _is_listed(one)]
         rows = self._find({((one.score or 0) + self._floor, one.index) for one in listed})

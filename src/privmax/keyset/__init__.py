@@ -1,1 +1,1 @@
-"""All keys that enough individuals have, where nobody can list the keys."""
+"""All keys that enough individuals have, where no one can list the keys."""

@@ -59,7 +59,7 @@ class Electorate(Protocol):
     """All individuals with all their keys."""
 
     number: int
-    """How many keys somebody has."""
+    """How many keys someone has."""
 
     @property
     def everyone(self) -> Ballots:

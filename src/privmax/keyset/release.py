@@ -231,7 +231,7 @@ def keys(
     ledger: Ledger | Request | None = None,
     coins: Coins = SYSTEM,
 ) -> KeysRelease:
-    """Release every key that enough individuals have, when nobody can list the keys.
+    """Release every key that enough individuals have, when no one can list the keys.
 
     How many individuals a key must have depends on epsilon, delta, `per_user` and on how many keys
     individuals have: `privmax plan --keys` says it. The cost is the same for one key and for a

@@ -1,8 +1,8 @@
 """Rounds of noisy totals: look twice, then give where a little more is enough.
 
 In every round each individual divides a weight of norm 1 among some of its keys. Every key that
-somebody has and whose noisy total reached no earlier threshold gets a noisy total. What reaches the
-threshold of the round is released if somebody gave it anything: an individual may have any number
+someone has and whose noisy total reached no earlier threshold gets a noisy total. What reaches the
+threshold of the round is released if someone gave it anything: an individual may have any number
 of keys, and those of its own that it gives nothing must not come out.
 
     looks      each individual gives the same to at most `per_user` of its keys
@@ -141,7 +141,7 @@ class KeyRounds(Parameters):
 
         Args:
             source: Who gives to which of them.
-            number: How many keys somebody has.
+            number: How many keys someone has.
             coins: Where random bits come from.
         """
         alive, released = np.arange(number), np.zeros(number, np.bool_)

@@ -348,7 +348,7 @@ def shell_index(
 
     That is where n·t·u reaches the gap that the mechanism's theorem asks for at ℓ = |H(t+2)|.
 
-    None where H(t+2) is the whole class before that: then nobody is left to have a gap to.
+    None where H(t+2) is the whole class before that: then no hypothesis is left to have a gap to.
 
     Examples:
         >>> from privmax import NestedMargin

@@ -1,6 +1,6 @@
 """Columns of frames, arrays and sparse matrices, one at a time, with their declared types.
 
-Which values a column holds is private. Its name and its type are not, so they alone decide what is
+Which values a column has is private. Its name and its type are not, so they alone decide what is
 refused.
 """
 

@@ -67,7 +67,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
 }
 
 _DESCRIBED = (Constant, Stump, Tree, Conjunction, Disjunction)
-"""Hypotheses that are told in words."""
+"""Hypotheses that can be put in words."""
 
 T = TypeVar("T")
 
@@ -113,7 +113,7 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             before `fit` returns. Give `ledger.request("nightly", account=…, dataset=…)` to name the
             request, the account to charge as well or the data. A fit under an id that was charged
             before gives the recorded rule again, whatever its data, and costs nothing more; by
-            default every fit is a request of its own. An id needs a class whose repr tells what is
+            default every fit is a request of its own. An id needs a class whose repr says what is
             in it, as all but lists of functions have.
         verbose: Whether to show on a terminal that hypotheses are being counted.
         coins: Source of random bits; for tests only.
@@ -371,7 +371,7 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     def _question(self, hypotheses: HypothesisClass, shape: Shape) -> BestItems:
         """Return the question for the best rule.
 
-        A ledger keeps its number, and the class tells which that is.
+        A ledger keeps its number, and the class says which that is.
         """
         return BestItems(
             **self._price(),
@@ -518,7 +518,7 @@ def _class(hypotheses: object) -> HypothesisClass:
 
 
 def _any_of(size: int, coins: Coins, request: str | None) -> int:
-    """Return a number below `size` that tells nothing of the data.
+    """Return a number below `size` that reveals nothing of the data.
 
     The same one for the same request.
     """
@@ -528,7 +528,7 @@ def _any_of(size: int, coins: Coins, request: str | None) -> int:
 
 
 _PLACE = " at 0x"
-"""What Python says of objects that do not tell what they are: where they lie in memory, elsewhere
+"""What Python says of objects that do not say what they are: where they lie in memory, elsewhere
 in each process.
 """
 

@@ -104,7 +104,7 @@ def select_model(
             the name of one, such as "permute-and-flip", beside them; by default `auto` chooses one.
         k: How many models to release; the cost covers all of them. They come as a set, sorted by
             name, unless a list needs no clearer lead: `release.ranked` tells.
-        ranked: Release their order in any case, best first; `release.why` tells what lead that
+        ranked: Release their order in any case, best first; `release.why` says what lead that
             needs, and what lead a set.
         score: "accuracy": 1 where the prediction equals the label, as Python's == says. Or a
             function (y, predictions) of some rows, which gives one number for each, the higher the

@@ -3,7 +3,7 @@
 Those that learn from the same private rows do so without noise.
 
 A learner is not told that it is part of a pipeline. While it is fitted, the pipeline is among those
-who called it, and that is where it is looked for. Whoever transforms X beforehand is not seen.
+who called it, and that is where it is looked for. A transformation of X before that is not seen.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ def find_score(scoring: object, score: Score, bounds: Bounds = None) -> tuple[Sc
         What `make_rule` takes, and the name for a ledger; None: `score` is that.
 
     Raises:
-        ParameterError: It is no sum over rows, or not known; or both are given.
+        ParameterError: It is not a sum over rows, or not known; or both are given.
 
     Examples:
         >>> find_score("accuracy", "accuracy")

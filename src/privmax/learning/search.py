@@ -63,8 +63,8 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
     exist: it would cost as much as all runs.
 
     ONE ROW IS ONE INDIVIDUAL. THE LEARNER MUST BE PRIVATE: the search trusts the epsilon and delta
-    that it declares. HOW LONG A SEARCH TAKES TELLS HOW MANY RUNS THERE WERE, which must stay
-    secret: do not let anybody measure it whom the result is to be hidden from.
+    that it declares. THE TIME OF A SEARCH REVEALS THE NUMBER OF RUNS, which must stay secret: do
+    not let anyone measure it from whom single rows are to be hidden.
 
     `fit` sets `best_estimator_`, `best_params_`, `best_score_` (noisy: hold-out rows that it gets
     right, less those that it gets wrong), `classes_`, and `release_` with the cost. All of it may

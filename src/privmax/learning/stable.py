@@ -229,7 +229,7 @@ class StableSelector(PrivateSelector):
             make the vote safer, and each block smaller.
         fallback: What is kept where nothing is released: "all" columns, or "none". "any": there is
             always a set, drawn from all sets of columns by their votes. That needs a smaller lead
-            where sets are few (11 votes instead of 31 for 20 sets at epsilon 1), and does not tell
+            where sets are few (11 votes instead of 31 for 20 sets at epsilon 1), and does not show
             whether the set was stable. With a delta above 0 and very many sets `auto` may choose a
             mechanism that can abstain, and then all columns are kept.
         mechanism: A mechanism object for neighbors="replace", instead of epsilon and delta; or the

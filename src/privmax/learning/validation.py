@@ -83,7 +83,7 @@ def validate(
 ) -> Release:
     """Release which setting of a stable learner does best on validation rows.
 
-    THE GUARANTEE RESTS ON `stability`, WHICH NOBODY CAN CHECK FOR YOU: it must be a theorem about
+    THE GUARANTEE RESTS ON `stability`, WHICH NO ONE CAN CHECK FOR YOU: it must be a theorem about
     the learner and the score, such as that of regularized logistic regression. Rows must be
     training rows or validation rows by a public rule, and their numbers are public: the relation is
     "replace". What is released is the name of the setting. A MODEL TRAINED HERE MUST NOT BE

@@ -31,7 +31,7 @@ class Batch:
 
     `Ledger.batch` makes it.
 
-    Nothing is sent to the ledger, and nobody has to wait, before the end of the block. Then all of
+    Nothing is sent to the ledger, and no one has to wait, before the end of the block. Then all of
     it is written in the order in which it was asked for, in one transaction. If the block is left
     by an error, or one of the charges does not fit (BudgetError, from the `with` statement),
     nothing at all is written. The same batch may be tried again with the same request ids: what was

@@ -217,7 +217,7 @@ def find_recorded(chain: Chain, rows: Rows, charged: Row, *, ours: bool) -> Row 
 def _find_answer(chain: Chain, rows: Rows, charged: Row) -> Row | None:
     """Return the answer to a charge, if there is one.
 
-    Refuses one that is not of whoever was charged.
+    Refuses an answer of another user than the one who was charged.
     """
     answered = rows.of_request(str(charged.request), RELEASED)
     if answered is None:
@@ -254,7 +254,7 @@ def look_up(chain: Chain, entries: Iterable[Order | Row]) -> Lookup:
 def _write(chain: Chain, draft: Draft, write: Callable[[Rows], T]) -> T | None:
     """Have the database write an event by itself, and check that with what would write it.
 
-    None: it did not, or nobody can know.
+    None: it did not, or no one can know.
     """
     rows = chain.store.write(chain.name, draft)
     if rows is None:

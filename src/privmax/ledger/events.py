@@ -24,7 +24,7 @@ from privmax.packing import unpack
 from privmax.privacy import ADD_REMOVE, Privacy, relation
 
 SCHEMA = 1
-"""Version of the tables and of what the rows hold."""
+"""Version of the tables and of the content of rows."""
 
 CREATED, RESERVED, RELEASED, GRANTED, ACCOUNT = (
     "created",
@@ -35,7 +35,7 @@ CREATED, RESERVED, RELEASED, GRANTED, ACCOUNT = (
 )
 
 USER, ROW, BASKET = "user", "row", "basket"
-"""Units of privacy: what a cost hides. Somebody may name another one."""
+"""Units of privacy: what a cost hides. Someone may name another one."""
 
 LONGEST = 200
 """Characters a name, a request id or an account may have."""

@@ -37,7 +37,7 @@ class OpenFile:
     """A connection, the file that it has open, and the process that opened it.
 
     connection   to SQLite
-    kept         whether it may stay open after a transaction; not if nobody can tell later which
+    kept         whether it may stay open after a transaction; not if no one can tell later which
                  file it has open
     schema       the text of all tables, indexes and triggers that it knows; None: not read yet
     guarded      whether all triggers are there
@@ -123,7 +123,7 @@ _files: weakref.WeakSet[OpenFile] = weakref.WeakSet()
 class Process:
     """What all open files of a process share.
 
-    opening   held by who opens a file, so that nobody else here is given its number
+    opening   held by who opens a file, so that no one else here is given its number
     losses    how often a descriptor was found to be closed behind SQLite's back
     """
 

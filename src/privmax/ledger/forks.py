@@ -1,7 +1,7 @@
 """Transactions and forks take turns: no process is forked in the middle of a transaction on a file.
 
 SQLite keeps a list of the locks that a process holds on a file. A fork inherits the list and not
-the locks, so a child that was forked in the middle of a transaction believes in locks that nobody
+the locks, so a child that was forked in the middle of a transaction believes in locks that no one
 holds. A fork by another thread therefore waits here until transactions are over; they are short. A
 fork by the very thread that is in a transaction, as by a signal handler, cannot wait for itself:
 the store then refuses to use the file in the child.

@@ -305,7 +305,7 @@ class Ledger:
             account: The sub-budget to charge as well.
             dataset: A name of the data, for readers of the history. By default that of a path is
                 the path, and data in memory has none.
-            unit: What the cost hides, such as "user": the ledger holds one unit. By default "user"
+            unit: What the cost hides, such as "user": the ledger has one unit. By default "user"
                 with a column of users and for ready scores, "row" where rows are counted, "basket"
                 where baskets are.
             check: Only check that the data can be read, that columns and types fit, and that the

@@ -94,7 +94,7 @@ def anchor(where: str | Path) -> str | Path:
 
 @contextmanager
 def closed_on_error(store: Store) -> Iterator[None]:
-    """Close a store where the block fails: nobody is given a handle that could."""
+    """Close a store where the block fails: no one is given a handle that could."""
     try:
         yield
     except BaseException:

@@ -1,4 +1,4 @@
-"""A part of a budget as a ledger of its own, so that whoever charges it waits for nobody else.
+"""A part of a budget as a ledger of its own, so that charging it waits for no other process.
 
 Proof:      docs/proofs/ledger.md, "Parts"
 """

@@ -123,8 +123,8 @@ class Payment:
                       stack it is given
         nothing       gives no answer, as JSON
 
-        A strict ledger is charged before the data is read, and whatever goes wrong after that is no
-        answer. Otherwise what goes wrong after the charge is raised, and recorded as no answer: it
+        A strict ledger is charged before the data is read, and whatever goes wrong after that gives
+        no answer. Otherwise a failure after the charge is raised, and recorded as no answer: it
         may depend on what was drawn, so that is not drawn again. Only a process that is stopped,
         and a ledger that cannot be reached, leave a request open.
         """
@@ -254,7 +254,7 @@ def _record(
 
 
 _STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
-"""Somebody stops the process. All else may depend on what was drawn, a panic in Rust too, which is
+"""Someone stops the process. All else may depend on what was drawn, a panic in Rust too, which is
 no `Exception`.
 """
 

@@ -9,7 +9,7 @@ _SECRET = re.compile("password|secret|scram")
 
 
 def show_url(url: str) -> str:
-    """Host, port and database of a URL; nothing if it cannot be told which part is the password."""
+    """Host, port and database of a URL; nothing if the password cannot be found in it."""
     from psycopg import Error
     from psycopg.conninfo import conninfo_to_dict
 
@@ -44,7 +44,7 @@ def public_url(url: str) -> str:
 
 
 def describe_place(url: str) -> str:
-    """Return which tables a URL leads to, whoever logs in: host, port, database, and settings."""
+    """Return which tables a URL leads to, for any user: host, port, database, and settings."""
     from urllib.parse import parse_qsl, urlencode
 
     public = parse_qsl(public_url(url).partition("?")[2])

@@ -21,7 +21,7 @@ class Request:
             request of its own.
         account: The sub-budget to charge as well.
         dataset: Name of the data, for readers of the history; public.
-        unit: What the cost hides, such as "user". A ledger holds one unit. None: what the columns
+        unit: What the cost hides, such as "user". A ledger has one unit. None: what the columns
             say, such as "row" where rows are counted.
         check: Only check that the data can be read, that columns and types fit, and that the
             ledger allows the cost. Nothing is drawn or charged.

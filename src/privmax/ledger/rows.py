@@ -239,7 +239,7 @@ class Turn:
 
     Another thread waits. The same thread is refused: a signal handler that uses the handle it
     interrupts would else act within a transaction that is not its own. A process that was forked
-    has a turn of its own, whoever held it before.
+    has a turn of its own, whatever happened before.
     """
 
     def __init__(self, shown: str) -> None:
@@ -300,7 +300,7 @@ class Store(Protocol):
         """Make what is missing of the tables; safe when others do so at the same time."""
 
     def user(self) -> str:
-        """Who works here, if nobody says otherwise."""
+        """Who works here, if no one says otherwise."""
 
     def reading(self, ledger: str) -> AbstractContextManager[Rows]:
         """Return what was committed."""
@@ -312,7 +312,7 @@ class Store(Protocol):
 
         It is durable when the block has ended without an error.
 
-        request   id by which to try again if nobody can know whether it is
+        request   id by which to try again if no one can know whether it is
         wanted    what will be asked about: to say so saves time, and changes nothing else
         """
 
@@ -320,7 +320,7 @@ class Store(Protocol):
         """Have the database add an ordinary event by itself, durably and in one round trip.
 
         The rows are those it was built on; `append` then checks that it is the right one. None:
-        the event was left to `writing`, or nobody can know whether it was added.
+        the event was left to `writing`, or no one can know whether it was added.
         """
 
     def settle(self) -> None:
@@ -333,6 +333,6 @@ class Store(Protocol):
 
 
 def unknown(request: str | None) -> str:
-    """Return what to say when nobody can know whether a commit happened."""
+    """Return what to say when no one can know whether a commit happened."""
     retry = f" Repeat the request {request!r}: that never charges twice." if request else ""
     return f"It is not known whether the commit took effect; count a charge as spent.{retry}"

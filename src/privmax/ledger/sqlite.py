@@ -36,13 +36,13 @@ from privmax.sources.engines.sqlite import SQLite
 T = TypeVar("T")
 
 PAUSE = 0.002, 0.03
-"""Seconds between two attempts to begin, at least and at most. By chance, so that everybody has a
+"""Seconds between two attempts to begin, at least and at most. By chance, so that everyone has a
 turn. Each attempt looks at the file again: with sixteen processes, shorter pauses cost more
 processor time than the charges themselves.
 """
 
 SHORT_PAUSE = 0.0005, 0.005
-"""The same between two attempts to commit: nobody else can begin meanwhile."""
+"""The same between two attempts to commit: no one else can begin meanwhile."""
 
 
 class FileRows(Rows):
@@ -220,7 +220,7 @@ class SqliteStore:
             _torn.add(self._file)
 
     def _begin(self, begin: str, *, last: bool) -> bool:
-        """Begin a transaction in the file that has the name; False: somebody else writes."""
+        """Begin a transaction in the file that has the name; False: someone else writes."""
         self._same_file()
         failure, older = None, False
         try:

@@ -2,7 +2,7 @@
 
 What a table is follows from the options and from its columns, never from the values. A value is a
 genotype, missing, or refused, and is judged by itself. A person without a genotype at a marker
-counts there as one with `impute` copies, so that everybody counts once at every marker and group
+counts there as one with `impute` copies, so that everyone counts once at every marker and group
 sizes stay what they are.
 
 Proof:      docs/proofs/markers.md
@@ -72,7 +72,7 @@ class Layout:
     names      of the markers; None: positions
     number     of markers
     status     who is a case: the name of a column, or beside an array the values; None: the table
-               holds counts
+               has counts
     case       the value that says so
     marker, genotype, person   columns of a table with a row for each genotype; None: a marker has a
                column
@@ -196,7 +196,7 @@ def _other_columns(data: Any, status: str) -> list[Any] | None:
     columns = getattr(schema, "names", None) if _is_arrow(data) else getattr(data, "columns", None)
     if columns is None and hasattr(data, "shape"):
         raise ParameterError(
-            "status", status, "an array has no columns", "Give the status of everybody beside it."
+            "status", status, "an array has no columns", "Give the status of everyone beside it."
         )
     if columns is None or callable(columns):
         raise ParameterError.required(
@@ -285,7 +285,7 @@ def _cases(status: NDArray[Any], layout: Layout) -> NDArray[np.bool_]:
 
 
 def _count(block: NDArray[Any], is_case: NDArray[np.bool_], layout: Layout) -> Genotypes:
-    """People by genotype at some markers; everybody has one, or counts as if they had."""
+    """People by genotype at some markers; everyone has one, or counts as if they had."""
     if isinstance(block, np.ma.MaskedArray):
         raise DataError("Genotypes are a masked array. Fill it (.filled(-1)), and set missing=-1.")
     if block.dtype.kind not in "biuf":
@@ -433,7 +433,7 @@ def _layout_of_cases(layout: Layout) -> Layout:
 
 
 def _status(table: Any, layout: Layout, numbered: dict[str, list[Any]]) -> Any:
-    """Return whether somebody is a case, as a column of the engine; False where it is null."""
+    """Return whether someone is a case, as a column of the engine; False where it is null."""
     column, case = column_of(table, "status", layout.status), layout.case
     if layout.status in numbered:
         labels, wanted = numbered[layout.status], label_by_value(case)
@@ -454,7 +454,7 @@ def _status(table: Any, layout: Layout, numbered: dict[str, list[Any]]) -> Any:
 
 
 def _misfit(layout: Layout, what: str, is_text: bool) -> ParameterError:
-    """Say that nobody can be a case, by what the column of status holds."""
+    """Say that no one can be a case, by what the column of status holds."""
     example = f", such as case={str(layout.case)!r}" if is_text else ""
     return ParameterError(
         "case", layout.case, f"the column {layout.status!r} {what}",
@@ -546,7 +546,7 @@ def _check_kind(names: Sequence[Any], kind: str | None) -> None:
 
     No person would have a genotype, and the answer would be a marker at random.
 
-    kind    what the column holds: text or numbers; None: it may hold both
+    kind    what the column has: text or numbers; None: it may hold both
     """
     is_text = kind == "text"
     if kind is not None and any(isinstance(name, str) != is_text for name in names):
@@ -571,7 +571,7 @@ def _check_people(engine: Any, rows: Any, layout: Layout) -> None:
             )
         if low != high:
             raise DataError(
-                "A person is a case in one row and not in another. Give everybody one status."
+                "A person is a case in one row and not in another. Give everyone one status."
             )
         sizes[low, high] += people
     cases, controls = layout.groups
@@ -580,11 +580,11 @@ def _check_people(engine: Any, rows: Any, layout: Layout) -> None:
 
 
 def _complete(counts: Genotypes, layout: Layout) -> Genotypes:
-    """Return the counts with everybody who has no row at a marker."""
+    """Return the counts with everyone who has no row at a marker."""
     left = np.array(layout.groups, np.int64) - counts.sum(axis=2)
     if layout.missing is None and left.any():
         raise DataError(
-            "Not everybody has a genotype at every marker, or the study has fewer people than "
+            "Not everyone has a genotype at every marker, or the study has fewer people than "
             "cases and controls say. Where genotypes are unknown, give missing='null'."
         )
     counts[:, :, layout.impute] += left

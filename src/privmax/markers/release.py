@@ -53,7 +53,7 @@ class GenotypeColumns:
         genotype: Column of genotypes there: copies of the allele.
         person: Column of people there.
         missing: What stands for an unknown genotype: a whole number such as -1, or "null". Without
-            it everybody must have a genotype at every marker.
+            it everyone must have a genotype at every marker.
         impute: As how many copies an unknown genotype counts.
 
     Examples:
@@ -100,11 +100,11 @@ def top_markers(
     """Release the k markers that differ most between cases and controls, privately.
 
     GROUP SIZES AND THE LIST OF MARKERS ARE PUBLIC. The cost hides one person of one group: whatever
-    genotypes somebody has, at however many markers, the release would have been nearly as likely
+    genotypes someone has, at however many markers, the release would have been nearly as likely
     with another person of the same group in their place. Who is a case is fixed: to hide also in
-    which group somebody is, two people change places, and that is two persons.
+    which group someone is, two people change places, and that is two persons.
 
-    All markers are candidates, whether or not anybody has the allele: the universe is closed.
+    All markers are candidates, whether or not anyone has the allele: the universe is closed.
 
     Args:
         table: Counts: an array with a row for each marker and 2 columns (copies of the allele among

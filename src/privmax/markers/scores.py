@@ -203,7 +203,7 @@ class Difference:
 class ChiSquare:
     """Pearson's χ² of the table of alleles, or of that of genotypes, rounded down.
 
-    It is in 64ths of what one person can move it. Columns that nobody is in add nothing.
+    It is in 64ths of what one person can move it. Columns that no one is in add nothing.
 
     Examples:
         >>> test = ChiSquare(Groups(50, 50), needs_genotypes=False)

@@ -93,7 +93,7 @@ def expected_peeling(
 
     Args:
         window: The clipped profile.
-        blocks: The first of `window.blocks()`, perhaps with the last cut short; those whom nobody
+        blocks: The first of `window.blocks()`, perhaps with the last cut short; those that no one
             has seen end the list.
         rate: At which weight falls with depth.
         k: How many are drawn at most.
@@ -125,11 +125,11 @@ class _Race(NamedTuple):
     numbers: Floats
 
     def start(self) -> float:
-        """ln of a time before which nobody rings."""
+        """ln of a time before which no candidate rings."""
         return _LOG_TINY - float((self.logs + np.log(self.numbers)).max())
 
     def during(self, begin: float, end: float) -> slice:
-        """The blocks of which somebody may ring then; all before have, and none behind."""
+        """The blocks of which a candidate may ring then; all before have, and none behind."""
         is_over = np.exp(np.minimum(self.logs + begin, 9.0)) > np.log(self.numbers) - _LOG_TINY
         is_near = self.logs + np.log(self.numbers) + end > _LOG_TINY
         first = int(np.argmin(is_over)) if not is_over.all() else len(self.logs)

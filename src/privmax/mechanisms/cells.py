@@ -187,7 +187,7 @@ class Cells:
         )
 
     def _is_first_look(self) -> bool:
-        """Whether floats are enough: they can look, and nobody asks for more."""
+        """Whether floats are enough: they can look, and no candidate asks for more."""
         return self.has_look and ctx.prec <= START + 32
 
     # In balls
@@ -363,7 +363,7 @@ def choices(number: int, size: int) -> arb:
 
 @dataclass(frozen=True)
 class _Look:
-    """What floats tell of the weights.
+    """What floats reveal the weights.
 
     error    bound on the relative error of each, and of sums of them
     middle   ln of the weight of all sets
@@ -428,7 +428,7 @@ def _log_falls(steps: Floats) -> Floats:
 def _exp(logs: Floats) -> Floats:
     """e to the power of each. What is too small for a float is 0.
 
-    That is no failure, whatever NumPy was set to do: a failure would tell of the data.
+    That is no failure, whatever NumPy was set to do: a failure would reveal the data.
     """
     with np.errstate(under="ignore"):
         found: Floats = np.exp(logs)

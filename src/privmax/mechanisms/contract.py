@@ -151,7 +151,7 @@ class PartialJoint(dict[Hashable, Law]):
 
 
 LARGEST_EPSILON = 10**9
-"""The largest cost of a draw. One of 20 protects nobody; far beyond this one no float holds the
+"""The largest cost of a draw. One of 20 protects no one; far beyond this one no float holds the
 weights."""
 
 
@@ -335,7 +335,7 @@ def draw_candidate(
 
     Args:
         window: The clipped profile.
-        block: Which of `window.blocks()`. The floor of an open universe stands for nobody: nothing
+        block: Which of `window.blocks()`. The floor of an open universe is no candidate: nothing
             is released.
         coins: Where random bits come from.
         diagnostics: What is released beside it.

@@ -1,6 +1,6 @@
 """Gap test: release the best k with the largest probability that the cost allows, else nothing.
 
-    n = ⌈(q_(k) − q_(k+1)) / (c·s)⌉    records to change before somebody else can be among them
+    n = ⌈(q_(k) − q_(k+1)) / (c·s)⌉    records to change before another one can be among them
     release the best k, as a set, with probability π(n):
     π(0) = 0,  π(n+1) = min{ e^ε·π(n) + δ,  1 − e^(−ε)·(1 − π(n) − δ),  1 }
 
@@ -188,7 +188,7 @@ class GapTest(SetMechanism):
         return released
 
     def _view(self, profile: Profile) -> tuple[Window, int]:
-        """The profile, and how many records stand between its best k and all others; for an order,
+        """The profile, and how many records are between its best k and all others; for an order,
         between each of them and the next as well.
 
         Far below the k-th best the best k are certain to be released, so clipping there changes

@@ -1,6 +1,6 @@
-"""Guards: what stands behind the top candidates so that nobody slips out of them unnoticed.
+"""Guards: what is behind the top candidates so that no candidate slips out of them unnoticed.
 
-A guard of the top ℓ weighs as much as whoever could leave them when one record changes, times
+A guard of the top ℓ weighs as much as all candidates that one record can remove from them, times
 1/delta. Drawn, it releases nothing. `Guards` are the public ranks that `SharpMargin` may pick from.
 
 Proof:      docs/proofs/limited-domain.md, docs/proofs/sharp-margin.md

@@ -389,7 +389,7 @@ class LargeMargin(Mechanism):
 
 @dataclass(frozen=True, repr=False)
 class Piece:
-    """Ranks whose next rank stands in one block and whose excess is the same.
+    """Ranks whose next rank is in one block and whose excess is the same.
 
     Attributes:
         first: The first of the ranks.
@@ -438,7 +438,7 @@ def _width(mechanism: LargeMargin, end: int, sensitivity: int) -> int:
 
 
 def _rank_runs(window: Window, end: int) -> Iterator[tuple[int, int, int]]:
-    """For each block: the ranks r (start, stop) below `end` whose rank r+1 stands in it, and its
+    """For each block: the ranks r (start, stop) below `end` whose rank r+1 is in it, and its
     depth.
     """
     above = 0

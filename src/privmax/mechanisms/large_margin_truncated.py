@@ -4,7 +4,7 @@
     A:  τ = (6/ε)ln(3ℓ(1 + e^(ε/3))/δ);  the largest q_i + Z_i among the top ℓ, Z_i of scale 6/ε
         given that Z_i ≤ τ
 
-Nobody τ or more below the top is ever drawn, and the draw errs less than exponential weights do.
+Nothing τ or more below the top is ever drawn, and the draw errs less than exponential weights do.
 The certificate is longer by (6/ε)ln(1 + e^(ε/3)): 5 or 6 records at ε = 1.
 
 Proof:      docs/proofs/large-margin-truncated.md

@@ -1,4 +1,4 @@
-"""Limited domain: draw among the top k̄ candidates and a guard that outweighs whoever could slip
+"""Limited domain: draw among the top k̄ candidates and a guard that outweighs all that could slip
 out of them.
 
     threshold = q_(k̄+1) + c + (c/ε)·ln(k̄/δ)
@@ -137,7 +137,7 @@ class LimitedDomain(Ranker):
         return guard_width(*self._round(), self.rank, drift(self.neighbors) * profile.sensitivity)
 
     def _weights(self, window: Window, profile: Profile, blocks: Sequence[Level]) -> list[arb]:
-        """Weights of the blocks, and last of the guard (absent where everybody competes)."""
+        """Weights of the blocks, and last of the guard (absent where every candidate competes)."""
         epsilon, delta = self._round()
         rate = epsilon / (drift(self.neighbors) * profile.sensitivity)
         weights = block_weights(blocks, rate)

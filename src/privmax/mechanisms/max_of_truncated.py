@@ -3,7 +3,7 @@ at most τ.
 
     κ = δ/(ℓ(1 + e^ε)),  τ = (c/ε)·ln(1/κ);  noise of scale c/ε given that it is at most τ
 
-The third stage of the paper's mechanism in its original form: nobody τ or more below the top is
+The third stage of the paper's mechanism in its original form: nothing τ or more below the top is
 ever drawn. Alone it is private only on data with a margin: see `margin`.
 
 Proof:      docs/proofs/max-of-truncated.md

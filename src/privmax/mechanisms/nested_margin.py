@@ -56,7 +56,7 @@ class NestedMargin(Mechanism):
         epsilon: What it costs, with `delta`.
         delta: Above 0.
         neighbors: "add-remove" or "replace".
-        ranks: Where the guards stand, increasing; public. Beyond the last nobody is ever drawn.
+        ranks: The ranks of guards, increasing; public. Lower ranks are never drawn.
         growth: The bound on how many candidates one record touches, if there is one; public.
 
     Raises:
@@ -96,7 +96,7 @@ class NestedMargin(Mechanism):
         return Privacy(self.epsilon, self.delta)
 
     def levels(self, universe: int | None) -> list[int]:
-        """Return the ranks in use: in a universe of no more than the last, that last is everybody.
+        """Return the ranks in use: in a universe of no more than the last, the last is all of it.
 
         Args:
             universe: The size of the universe; None: open.

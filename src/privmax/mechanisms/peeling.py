@@ -1,7 +1,7 @@
 """Top-k by peeling: draw one candidate, set it aside, draw again; a guard drawn ends the list.
 
 The candidates and the guard are fixed before the first round, on the profile clipped below its k-th
-best score, so each round is one more draw from the same weights with somebody missing.
+best score, so each round is one more draw from the same weights with a candidate missing.
 
 Proof:      docs/proofs/peeling.md
 Reference:  Durfee & Rogers, NeurIPS 2019
@@ -139,7 +139,7 @@ def peel(
 ) -> list[Outcome]:
     """Draw up to k candidates, one after the other.
 
-    Whoever is drawn from a block is uniform over those of the whole block not drawn before, cut or
+    A candidate drawn from a block is uniform over those of the whole block not drawn before, cut or
     not: which of them belong to it was left open (ties are broken at random).
 
     Args:

@@ -114,7 +114,7 @@ class PermuteAndFlip(Ranker):
 
 
 def _running(left: Sequence[Level]) -> tuple[list[int], list[Level]]:
-    """Which blocks still have somebody, and those blocks with depths from the best of them."""
+    """Which blocks still have a candidate, and those blocks with depths from the best of them."""
     running = [block for block, (_, count) in enumerate(left) if count]
     top = left[running[0]][0]
     return running, [(left[block][0] - top, left[block][1]) for block in running]

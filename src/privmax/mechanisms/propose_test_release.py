@@ -56,7 +56,7 @@ class DistanceTest(Parameters):
     )
 
     def draw(self, distance: int, coins: Coins) -> bool:
-        """Tell whether data at this distance passes."""
+        """Return whether data at this distance passes."""
         return _distance(distance) + discrete_laplace(1 / self.epsilon, coins) > self.threshold()
 
     def law(self, distance: int) -> float:

@@ -2,7 +2,7 @@
 
 `privmax`, plans, audits, help, pages, the navigation of the site and tests read this: a new
 mechanism is listed nowhere else. Classes are loaded when they are asked for. A mechanism that
-stands here must pass the contract in tests/exact/test_contract.py, which says what is missing.
+is here must pass the contract in tests/exact/test_contract.py, which says what is missing.
 """
 
 from __future__ import annotations
@@ -347,7 +347,7 @@ def describe_mechanism(mechanism: object, why: str) -> str:
 
 
 def check_name(name: str, option: str = "mechanism", others: Collection[str] = ()) -> None:
-    """Refuse what is not the name of a mechanism, and tell which one may be meant.
+    """Refuse what is not the name of a mechanism, and say which one may be meant.
 
     Args:
         name: What was given.

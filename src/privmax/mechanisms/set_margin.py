@@ -252,7 +252,7 @@ class _Turn:
 
     @property
     def is_certain(self) -> bool:
-        """Whether all candidates there are take part: nobody can slip, and nothing is no answer."""
+        """Whether all candidates take part, so that none can slip and there is always an answer."""
         return self.width == self.universe
 
     @property
@@ -382,7 +382,7 @@ class _Turn:
         )
 
     def chance_nobody(self) -> float:
-        """Probability that nobody among them was ever seen."""
+        """Probability that no candidate among them was ever seen."""
         if self.universe is not None or self.is_test:
             return 0.0
         seen = sum(self.window.counts)

@@ -1,6 +1,6 @@
 """Mechanisms that release the best k as a set, and the law of a set.
 
-A set tells nothing of the order of its members, and is cheaper than a list: see
+A set reveals nothing of the order of its members, and is cheaper than a list: see
 docs/proofs/set-margin.md.
 """
 
@@ -47,7 +47,7 @@ class Sets:
 
     Attributes:
         blocks: Score and number of each block, best first; a number of None is infinite, and
-            nobody of such a block is ever released.
+            no candidate of such a block is ever released.
         floor: Score at and below which candidates are one block, or None.
         chances: Probability that so many of each block are released; one not listed is impossible.
             Sets with the same numbers are equally likely.

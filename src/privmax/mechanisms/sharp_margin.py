@@ -1,4 +1,4 @@
-"""The sharp large margin mechanism: a guard stands in for the paper's certificate, at an eighth of
+"""The sharp large margin mechanism: a guard replaces the paper's certificate, at an eighth of
 its margin.
 
     Public ranks ℓ_0 < ℓ_1 < … with a public prior p_j, and ε = ε1 + ε2.

@@ -3,7 +3,7 @@
 A ball is an interval that certainly holds the number. Every function here answers only when the
 ball decides the answer, and otherwise works again at twice the precision, so a result is either
 exact or not returned. Each such loop ends because the number in question is known not to be a
-boundary (the reason stands at each call).
+boundary (the reason is at each call).
 """
 
 from __future__ import annotations

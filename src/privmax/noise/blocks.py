@@ -30,10 +30,10 @@ _SPREAD = 8
 """Tails begin after so many standard deviations: one draw in 10^15 gets there."""
 
 _SHORT, _LONG = 16, 64
-"""A block is told by its first bits alone, or else by 64."""
+"""A block is known from its first bits alone, or else by 64."""
 
 _UNIT = 1 << 32
-"""Fixed-point numbers of 32 binary digits stand in units of 1/_UNIT."""
+"""Fixed-point numbers of 32 binary digits are in units of 1/_UNIT."""
 
 
 class Blocks:

@@ -33,7 +33,7 @@ QUADRATURE_ERROR = 1e-11
 Floats = NDArray[np.float64]
 
 _OVER = 45.0
-"""A law stops where somebody has come but with probability e^−45."""
+"""A law stops where a candidate has come but with probability e^−45."""
 
 _ABSCISSAS, _SHARES = (np.polynomial.legendre.leggauss(24) + np.array([[1.0], [0.0]])) / 2
 """The Gauss–Legendre rule on [0, 1]."""

@@ -58,7 +58,7 @@ class Uniform:
         return arb((self.known + 1, -self.length))
 
     def left_of(self, point: Callable[[], arb]) -> bool:
-        """Tell whether the real is below `point()`, looking at as few further bits as that takes.
+        """Return whether the real is below `point()`, looking at as few further bits as that takes.
 
         Ends with probability one: the interval shrinks onto a real that is almost surely not the
         point.

@@ -179,7 +179,7 @@ class Comparison:
         ]
 
     def notes(self) -> list[str]:
-        """Return what stands below the table."""
+        """Return what is below the table."""
         lead = (
             f"Lead needed: by {winners(self.near)} over all others, for a release with probability"
         )

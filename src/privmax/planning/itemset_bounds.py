@@ -32,7 +32,7 @@ class ItemsetCorollary:
             listed: that is for a closed universe, where the items are public.
         error: So many fewer users, at most, have the itemset that is drawn.
         constant: support·ε/ln(L/δ): the corollary's C for these numbers.
-        exponential_error: The same as `error` for the exponential mechanism, which must be told the
+        exponential_error: The same as `error` for the exponential mechanism, which needs the
             items.
     """
 

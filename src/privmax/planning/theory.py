@@ -52,7 +52,7 @@ _SMALL = 600
 
 
 def has_margin(scores: Sequence[Number], *, near: int, margin: Number) -> bool:
-    """Tell whether at most `near` candidates are within `margin` of the top.
+    """Return whether at most `near` candidates are within `margin` of the top.
 
     That is the (near, margin)-margin condition: q_(near+1) < q_(1) − margin. It holds by convention
     where there are no more than `near` candidates. The answer is as private as the scores.
@@ -390,7 +390,7 @@ class LowerBound(ExactRepr):
     error: int
 
     def levels(self) -> list[tuple[int, int]]:
-        """Return the hard data as levels for a `Profile`, whoever is the best.
+        """Return the hard data as levels for a `Profile`, whichever item is the best.
 
         A draw succeeds if it is the best.
         """

@@ -36,10 +36,10 @@ class Deployment:
     answered    how many of them have a recorded answer
     first       when the first was charged; None: none was
     last        when the last was
-    datasets    what data sets were called, as far as somebody named them
+    datasets    what data sets were called, as far as they were named
     commands    what was asked, and how often
     mechanisms  what answered, and how often
-    unit        what the cost hides; None: nobody said
+    unit        what the cost hides; None: not given
     neighbors   the relation of neighbors; None: nothing was charged
     rule        how costs add up
     strict      whether the ledger is charged before data is read

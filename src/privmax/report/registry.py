@@ -2,7 +2,7 @@
 
 Names of fields, their tiers and their lists of values follow the schema in
 github.com/opendp/deployments-registry-data (schemas/deployments-schema.yaml, commit 057e5d8). What
-privmax does not know stands there as a comment that says what a person must add.
+privmax does not know is a comment there that says what a person must add.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Field:
     """One field of an entry.
 
     path    its name, with those of the parts it is in
-    tier    from which tier on the registry asks for it; 0: it always stands there
+    tier    from which tier on the registry asks for it; 0: it is always there
     value   what it holds; None: privmax does not know
     add     what a person must add or check; empty: nothing
     """

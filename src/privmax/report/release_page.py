@@ -97,7 +97,7 @@ def html(
                 is now; `question` should not name the data
     written     when the page was written; now, by default
 
-    The page holds all that is in the release, and nothing else that depends on the data. Of a
+    The page has all that is in the release, and nothing else that depends on the data. Of a
     release with as many items as there are, it lists the first, and says how many more there are.
     """
     if answers is not None and len(answers) != len(release.items):
@@ -218,7 +218,7 @@ def _plan(release: Release, universe: Universe) -> Plan | None:
 
     None where there is none, as for a universe beyond 2^1000 at delta 0.
 
-    There is none either for costs that nobody would ask, nor for more winners than anybody reads.
+    There is none either for costs that no one would ask, nor for more winners than anyone reads.
     """
     mechanism: Any = release.mechanism
     if not mechanism.k:  # it releases all there are, and no lead decides

@@ -2,7 +2,7 @@
 
 They are invented, so whatever they hold may be shown.
 
-tools/samples.py makes them; docs/samples.md tells what they are like.
+tools/samples.py makes them; docs/samples.md says what they are like.
 """
 
 from __future__ import annotations

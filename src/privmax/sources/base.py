@@ -18,7 +18,7 @@ from privmax.profile import Profile
 class Source(Protocol):
     """Candidates with a score each. It alone knows what they are called.
 
-    profile   how many candidates stand at each score
+    profile   how many candidates are at each score
     step      what one unit of the profile is worth in those of the scores
     """
 

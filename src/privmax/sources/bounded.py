@@ -1,7 +1,7 @@
 """Files that end: what is read as text has public bounds.
 
 A device has no end, a line need not have one, and a megabyte of gzip can hold a gigabyte. Each of
-them would fill the memory before anybody could say what is wrong.
+them would fill the memory before anyone could say what is wrong.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LONGEST_LINE = 1 << 26
 
 LARGEST_STREAM = 1 << 36
 """Bytes that are read from standard input, a pipe or a device, at most. A file has a length that
-everybody can see, and no such bound.
+everyone can see, and no such bound.
 """
 
 LARGEST_IN_MEMORY = 1 << 32
@@ -51,7 +51,7 @@ class Bounded(io.RawIOBase):
         file: What to read.
         longest: Bytes of a line, at most; None: there are no lines.
         largest: Bytes of all, at most; None: the file is as long as it is.
-        packed: Tells how many bytes of a compressed file have been read; None: it is not
+        packed: Returns how many bytes of a compressed file have been read; None: it is not
             compressed.
         held: What to close; nothing: the file stays open.
 
@@ -74,7 +74,7 @@ class Bounded(io.RawIOBase):
         self._longest, self._largest = longest, largest
         self._size = self._line = 0
         self.ends = packed is None and largest is None
-        """Whether it is a file whose length everybody can see."""
+        """Whether it is a file whose length everyone can see."""
 
     def readable(self) -> bool:
         return True

@@ -10,11 +10,11 @@
     column     =  name  |  "any name"
     value      =  'text'  |  number  |  true  |  false
 
-**Why so little.** A row is kept or not by what stands in it and by the condition, which is public.
+**Why so little.** A row is kept or not by what is in it and by the condition, which is public.
 So one individual more adds rows and changes no others, and what a release costs stays the same.
 Whatever looks at other rows (subqueries, aggregates, windows), at chance or at the clock is not in
 the language. Nothing in it fails for one value and succeeds for another either, as a division or a
-cast would: an error would tell what somebody's row holds.
+cast would: an error would reveal what one person's row has.
 
 **Missing values.** A test of a missing value is not true, and neither is its negation: as in SQL.
 `not` is moved into the tests when a condition is read, which turns = into != and < into >=; what is
@@ -44,7 +44,7 @@ from privmax.errors import ConditionError, nearest
 
 Value = str | Decimal | bool
 Cells = Callable[[str], "str | None"]
-"""What a row of a text file holds in a column; None: nothing."""
+"""What a row of a text file has in a column; None: nothing."""
 
 LONGEST = 10_000
 """Characters of a condition."""
@@ -185,7 +185,7 @@ class Condition:
         """Return the rows of a table for which it is true.
 
         engine     of the table
-        is_text    whether the table is a file of text, so that numbers stand in it as text, unless
+        is_text    whether the table is a file of text, so that numbers are in it as text, unless
                    a column was read as numbers already, as weights are
         shown      whether the names of its columns are public, and may be told
         """
@@ -263,7 +263,7 @@ _EXAMPLE = "For example \"country = 'DE' and age >= 18\"."
 
 
 class _Parser:
-    """Reads a condition from left to right; `not` is known to whatever stands below it."""
+    """Reads a condition from left to right; `not` is known to whatever is below it."""
 
     def __init__(self, text: str) -> None:
         self._given = text

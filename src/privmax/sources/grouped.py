@@ -3,7 +3,7 @@
 Every individual counts in few groups: in those that most of its own rows name, and of two that as
 many name in the one whose name comes first. So what others have never decides where an individual
 counts. The engine restricts and counts all groups at once, and is then asked two questions, however
-many groups there are: how many items of each group stand at each score, and what the drawn ones are
+many groups there are: how many items of each group are at each score, and what the drawn ones are
 called.
 
 Proof:      docs/proofs/groups.md
@@ -231,7 +231,7 @@ class GroupedSource(GroupedRows):
 
     Args:
         table: The rows.
-        columns: What its columns hold; they have no ready scores.
+        columns: What its columns have; they have no ready scores.
         grouping: The groups.
         numbered: The labels of columns that hold numbers in their place, by the name of the column.
         stack: What to close after use, beside the counts.
@@ -264,7 +264,7 @@ class GroupedSource(GroupedRows):
             self._stack = opened.pop_all()
 
     def profile(self, group: int) -> Profile:
-        """How many items of a group stand at each score. A group without rows has none."""
+        """How many items of a group are at each score. A group without rows has none."""
         start, end = np.searchsorted(self._groups, [group, group + 1])
         levels = zip(self._scores[start:end].tolist(), self._numbers[start:end].tolist(),
                      strict=True)  # fmt: skip
@@ -331,7 +331,7 @@ class GroupedSource(GroupedRows):
             raise _unusable(columns, wrong)
 
     def _read(self, counts: Any) -> None:
-        """Read how many items of each group stand at each score: one question for all groups."""
+        """Read how many items of each group are at each score: one question for all groups."""
         self._counts = counts
         levels = counts.group_by([NUMBER, SCORE]).agg(**{TOTAL: counts.count().cast("int64")})
         groups, scores, numbers = ask("the histogram", self._engine.numbers, levels)

@@ -3,7 +3,7 @@
 The columns are those that are asked for: keys are part of the rows, and none of them, not even
 those of the first line, decides what there is. Every value is text: a number as it is written, true
 and false as these words; null, an empty text and a key that a line lacks are no value at all. So a
-column has one type, whatever stands in it, and the same rows as CSV give the same answer.
+column has one type, whatever is in it, and the same rows as CSV give the same answer.
 
 A line that is no object, or has a key twice, is refused, and so is a list or an object where a
 value is wanted: which of two values counts, or how a list is written, would be a guess. Messages

@@ -44,7 +44,7 @@ class MemorySource(PlainSource):
     sensitivity   by how much one individual can move a score (default 1); on a grid a score may be
                   off by a 256th of it
     resolution    step of the public grid on which scores are rounded down. Without it scores are
-                  whole numbers if `sensitivity` is one, and stand on a grid of sensitivity / 64 if
+                  whole numbers if `sensitivity` is one, and are on a grid of sensitivity / 64 if
                   it is not
     """
 
@@ -90,7 +90,7 @@ class MemorySource(PlainSource):
         ]
 
     def counts(self, outcomes: Sequence[Outcome]) -> list[int]:
-        """Return the score of each that is drawn, in steps; whoever is not listed has 0."""
+        """Return the score of each that is drawn, in steps; the one that is not listed has 0."""
         below = [outcome for outcome in outcomes if outcome.below]
         positions = iter(self._positions(below))
         return [

@@ -3,8 +3,8 @@
 What the name of a file, a pattern of names or a URL means.
 
 A name means the file that has it. Only where there is none is it taken for a pattern, so a file
-that is called a[1].csv is found. What a file holds follows from its ending, never from what stands
-in it.
+that is called a[1].csv is found. The format of a file follows from its ending, never from its
+content.
 """
 
 from __future__ import annotations
@@ -386,7 +386,7 @@ def differs(path: Path, first: Path, how: str) -> DataError:
 
 
 def refuse_remote(text: str) -> None:
-    """Refuse the URL of a file elsewhere. It is not quoted: a key may stand in it."""
+    """Refuse the URL of a file elsewhere. It is not quoted: a key may be in it."""
     scheme, slashes, _ = text.partition("://")
     if slashes and scheme.lower() in REMOTE:
         raise DataError(

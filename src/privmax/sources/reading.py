@@ -1,6 +1,6 @@
 """Which source reads what: engines keep their tables, everything else is read in memory.
 
-No engine is imported before somebody brings one of its objects, or a path.
+No engine is imported before someone brings one of its objects, or a path.
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ def open_rows(
     where another engine has it, or None where it is to be read in memory.
 
     Of what must be copied to become one, only the `wanted` columns are. `numbers` are those that
-    hold whole numbers. Columns of pandas become numbers, and `numbered` is told what they stand
+    hold whole numbers. Columns of pandas become numbers, and `numbered` is given what they stand
     for; not those of `user`, as nothing names users.
     """
     loaded = sys.modules
@@ -324,7 +324,7 @@ def _text(
     """Files of separated values, all of them text: what a column looks like depends on every row
     of it.
 
-    Guessing types would make an item 7 or "7" by what other people's rows hold, which is more than
+    Guessing types would make an item 7 or "7" by what other people's rows have, which is more than
     a release may tell. For the same reason only the line of names, which is public, decides what
     separates the values.
     """

@@ -218,7 +218,7 @@ class Relation:
     """A query, and the columns that are made of what it returns.
 
     backend    the connection
-    query      what stands after FROM
+    query      what is after FROM
     cells      the columns by name, in their order, as expressions over the query
     scope      shared with those of the same columns
     """

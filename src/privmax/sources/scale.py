@@ -2,7 +2,7 @@
 
 What the scores are has no say in it.
 
-If the values decided, one person with a decimal would change the units of everybody's scores, and
+If the values decided, one person with a decimal would change the units of everyone's scores, and
 two neighbors would be two mechanisms. So the scale follows from what was declared, and a value
 fits it or is refused.
 
@@ -77,7 +77,7 @@ class Scale:
         """Return the scale that these two declare.
 
         With `resolution` it is a grid of that step. Without, scores are whole numbers if
-        `sensitivity` is one (1, if it is not given); if it is a fraction, they stand on a grid of a
+        `sensitivity` is one (1, if it is not given); if it is a fraction, they are on a grid of a
         64th of it. On a grid one individual is charged for `ROUNDING` as well, whatever the scores
         are: if only floats were, the type of a score would choose the mechanism.
 

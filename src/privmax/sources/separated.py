@@ -2,11 +2,11 @@
 
 * Values are separated by what the caller declares. Otherwise the first line decides, which is
   public: a comma if it has one, or else a semicolon or a tab; in a .tsv file a tab if it has one.
-* A value may stand in double quotes, and then hold separators, line breaks and doubled quotes. A
+* A value may be in double quotes, and then hold separators, line breaks and doubled quotes. A
   quote that is not closed, or has text after it, is refused, and so is a carriage return inside a
   line, and a value of more than 128 KiB.
 * Where the first line names the columns, every other line has as many values, or none: an empty
-  line is no row. It may have one name several times, which is refused where that column is asked
+  line is not a row. It may have one name several times, which is refused where that column is asked
   for.
 * Every value is text, and an empty one is none at all.
 
@@ -47,7 +47,7 @@ _FAULTS = {
 class Named(NamedTuple):
     """A file whose first line names the columns.
 
-    names        as they stand there
+    names        as written there
     separator    what is between values
     rows         the other lines
     """
@@ -141,7 +141,7 @@ def repetition(name: str) -> DataError:
 
 
 def refuse_repetition(names: Sequence[str]) -> None:
-    """Refuse repeated names where all columns are read. They are not quoted: nobody gave them."""
+    """Refuse repeated names where all columns are read. They are not quoted: no one gave them."""
     if len(set(names)) < len(names):
         raise DataError("Two columns of the file have the same name. Rename one.")
 

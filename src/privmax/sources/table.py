@@ -124,7 +124,7 @@ class Column:
         return LazyLabels(labels).check(missing, repeated)
 
     def has_missing(self) -> bool:
-        """Tell whether a value is missing, as far as the library marks it."""
+        """Return whether a value is missing, as far as the library marks it."""
         return False
 
     def to_array(self) -> NDArray[Any]:

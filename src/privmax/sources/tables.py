@@ -2,7 +2,7 @@
 table.
 
 The engine counts once, and the counts stay there. Per selection it is then asked three questions:
-the highest score, how many candidates stand at each score of the window, and who is the i-th of one
+the highest score, how many candidates are at each score of the window, and who is the i-th of one
 score under a fixed order. Nothing else leaves it, so this process needs the same memory for ten
 candidates and for ten million.
 
@@ -41,7 +41,7 @@ LARGEST_BOUND = 1 << 31
 """With more per individual, the 64 bits of a score might not hold the sum over all of them."""
 
 NAMELESS = 2
-"""Under WRONG, beside weights: somebody has no name, whatever else is wrong; 1: a weight is."""
+"""Under WRONG, beside weights: a user has no name, whatever else is wrong; 1: a weight is."""
 
 SCORE, WRONG, STRANGE = "privmax_score", "privmax_wrong", "privmax_strange"
 USER, AMOUNT, ROWS = "privmax_user", "privmax_amount", "privmax_rows"
@@ -115,10 +115,10 @@ class Columns:
 class TableSource(PlainSource):
     """The items of an Ibis table with a score each.
 
-    columns      what its columns hold
+    columns      what its columns have
     universe     "open", or the collection of all labels (of tuples, where several columns name an
                  item). With ready scores also their number, if all are listed; a count lists only
-                 what somebody has, so it needs the labels
+                 what someone has, so it needs the labels
     sensitivity  of ready scores: by how much one individual can move one (default 1)
     numbered     the labels of columns that hold numbers in their place, by the name of the column
     held         what to let go of after use, beside the counts
@@ -198,7 +198,7 @@ class TableSource(PlainSource):
     def names(self, outcomes: Sequence[Outcome]) -> list[Any]:
         """The item each outcome stands for, with one question to the engine; None for no answer.
 
-        Whoever is drawn is listed.
+        Every drawn candidate is listed.
         """
         drawn = [outcome for outcome in outcomes if outcome.score is not None]
         rows = [self._row(drawn[0])] if len(drawn) == 1 else self._rows(drawn)
@@ -223,7 +223,7 @@ class TableSource(PlainSource):
 
         Their levels are laid end to end, the highest first, and each level in the order of the
         items: so every outcome has one place, which is numbered and picked out in one pass. The
-        scores come back with the rows, and tell whether the engine still reads the same data.
+        scores come back with the rows, and say whether the engine still reads the same data.
         """
         if not outcomes:
             return []
@@ -254,7 +254,7 @@ class TableSource(PlainSource):
         return [row[1:] for row in rows if row is not None]
 
     def _numbers(self, scores: Sequence[int], floor: int | None) -> list[int]:
-        """How many items stand at each of these scores; at the floor or below it, at the floor."""
+        """How many items are at each of these scores; at the floor or below it, at the floor."""
         above = scores[-1] if scores[-1] == floor else scores[-1] - 1
         if self._depth is None or above < self._depth:
             self.histogram(above)
@@ -375,7 +375,7 @@ class Naming:
     """How one column names items.
 
     kind       its type
-    numbered   the labels, by the numbers that the column holds in their place; None: it holds the
+    numbered   the labels, by the numbers that the column has in their place; None: it holds the
                labels themselves
     """
 
@@ -447,7 +447,7 @@ def keep_counted(
         engine: Of the table.
         table: The rows.
         names: Its columns that name an item.
-        columns: What its other columns hold.
+        columns: What its other columns have.
         **others: Keys of more columns, by the names they get; a row without one does not count.
     """
     user, weight, bound = columns.user, columns.weight, columns.bound
@@ -530,7 +530,7 @@ def _add_labels(
     """The counts of all labels, 0 for those without data; under STRANGE 1 for an item that is not
     among the labels.
 
-    keys     of the declared labels, by the column that they stand in
+    keys     of the declared labels, by the column that they are in
     kinds    the types of the columns of items, for an error to say
     """
     # To Ibis a count has 64 bits and needs no cast; in polars it has 32, until a number of 64 is
@@ -703,7 +703,7 @@ def _parts(labels: Sequence[Any], columns: int) -> list[tuple[Any, ...]]:
 
 
 def _check_named(size: int, listed: int, labels: object) -> None:
-    """Refuse a closed universe of which not everybody is listed: who is drawn must be named."""
+    """Refuse a closed universe with unlisted candidates: a drawn one needs a name."""
     if labels is not None:
         if listed != size:
             # all that is listed is declared, so the engine took two labels for the same

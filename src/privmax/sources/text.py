@@ -3,7 +3,7 @@
 Files that are not text are refused with what to do.
 
 Separated values (`separated.py`), JSON Lines and baskets of numbers are all opened here. A message
-gives a reason, and the number of a line where there is one, and never quotes what a file holds: not
+gives a reason, and the number of a line where there is one, and never quotes what a file has: not
 even its first line, which is data where the names are missing.
 """
 
@@ -61,7 +61,7 @@ CONVERT = (
     "If it is in Windows-1252 or Latin-1, set encoding to cp1252 (--encoding cp1252), or convert "
     "it: iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW_FILE"
 )
-"""What to do with text that is not in UTF-8. Every byte is a character in those two, so nobody can
+"""What to do with text that is not in UTF-8. Every byte is a character in those two, so no one can
 be sure.
 """
 
@@ -83,7 +83,7 @@ def open_text(place: Any, encoding: str | None = None) -> Iterator[Iterator[str]
     """The lines of a file as text, unpacked, without a byte order mark.
 
     Lines end in a newline, or in a carriage return and a newline. `undecodable` gives the words for
-    an error of decoding, which whoever reads the lines catches, as they know how many they had.
+    an error of decoding, which the reader of the lines catches, as it knows how many it had.
 
     Args:
         place: A path, "-" for standard input, or an open file, which stays open.
@@ -165,14 +165,12 @@ def foreign(start: bytes) -> str | None:
 
     None: perhaps text.
     """
-    zeros = (
-        f"It has zero bytes, as binary files do. {_SAVE}" if b"\x00" in start[:START] else None
-    )
+    zeros = f"It has zero bytes, as binary files do. {_SAVE}" if b"\x00" in start[:START] else None
     return recognize(start) or zeros
 
 
 def recognize(start: bytes) -> str | None:
-    """Return the same, if the beginning tells the kind for certain."""
+    """Return the same, if the beginning determines the kind."""
     kinds = (
         f"It is {kind}. {remedy}"
         for beginning, kind, remedy in (*_KINDS, *_database_kinds())
@@ -185,7 +183,7 @@ def recognize(start: bytes) -> str | None:
 def _database_kinds() -> list[tuple[bytes, str, str]]:
     """Return the same as `_KINDS` for databases.
 
-    A mark further on in a file may be somebody's text.
+    A mark further on in a file may be one person's text.
     """
     from privmax.sources.engines import file_engines  # help is quicker without them
 

@@ -1,4 +1,4 @@
-"""An auditor that uses no law: it runs mechanisms, ours or anybody's, and looks at what comes out.
+"""An auditor that uses no law: it runs mechanisms, ours or anyone's, and looks at what comes out.
 
 `check_privacy` tests a function on two data sets, `search_pairs` on many; `audit_subject` audits a
 mechanism of a package, exactly where all courses of its randomness can be followed and by

@@ -33,7 +33,7 @@ RUNS = 200
 """How often a mechanism is run on each data set."""
 
 _WIDEST = 10
-"""Coins that may be asked for at once: whoever wants more is not followed."""
+"""Coins that may be asked for at once: a run that wants more is not followed."""
 
 
 @dataclass(frozen=True)

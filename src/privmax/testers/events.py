@@ -45,7 +45,7 @@ def plain_outcome(outcome: Any) -> Hashable:
 
     Raises:
         ParameterError: Two outcomes of its type are equal only if they are the same object, or it
-            is nested too deeply. Where an object lies in memory is no outcome.
+            is nested too deeply. The address of an object is not an outcome.
 
     Examples:
         >>> plain_outcome({"b": [1, 2.5], "a": {3}})

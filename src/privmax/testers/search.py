@@ -2,7 +2,7 @@
 
 They run a mechanism on two neighboring data sets and look at what comes out.
 
-No law is used, ours or anybody's. Rounds alternate two acts. *Explore*: from all samples so far,
+No law is used, ours or anyone's. Rounds alternate two acts. *Explore*: from all samples so far,
 choose the pair of data sets, the direction and the events that promise most. *Test*: draw new
 samples of that pair, count the events in them, and bound both probabilities by Clopper and Pearson.
 The new samples had no part in the choice, so the bounds hold with the stated confidence, shared
@@ -24,7 +24,7 @@ from privmax.testers.claims import Claim
 from privmax.testers.events import choose_events, plain_outcome
 
 Run = Callable[[Any, int], Any]
-"""From a data set and a seed to an outcome. Whoever has randomness of their own ignores the
+"""From a data set and a seed to an outcome. A function with randomness of its own ignores the
 seed."""
 
 Pair = tuple[Any, Any]
@@ -218,7 +218,7 @@ class _Search:
         return [plain_outcome(self._run(data, self._coins.bits(62))) for _ in range(size)]
 
     def _test(self, size: int, turn: int) -> bool:
-        """Test what promises most on new samples; tell whether the claim is broken."""
+        """Test what promises most on new samples; say whether the claim is broken."""
         options = [
             (choice, place)
             for place in self._kept

@@ -3,7 +3,7 @@
 Every package has a file in `packages/` with a function `subjects()`. A subject is a mechanism that
 is made the way its documentation says, with the cost that the package itself states for it, and
 pairs of neighboring data sets to try it on. The pairs come from `patterns` and are the same for
-all: nobody is told where a fault lies.
+all: the place of a fault is not shown.
 """
 
 from __future__ import annotations

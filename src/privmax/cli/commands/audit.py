@@ -245,7 +245,7 @@ def _claim(mechanism: Mechanism, epsilon: str | None, delta: str | None) -> Priv
 
 
 def _few(candidates: int, highest: int, mechanism: Mechanism) -> None:
-    """Refuse sizes at which nobody would see the end."""
+    """Refuse sizes at which no one would see the end."""
     if candidates < 1 or highest < 0:
         return  # refused by the audit itself
     some = min(candidates, _MOST_PAIRS.bit_length())  # as many as are surely too many

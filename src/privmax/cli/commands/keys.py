@@ -79,7 +79,7 @@ SHOWN = 20
 def command(output: str | None, report: str | None, as_json: bool, **options: Any) -> None:
     """Release every key of FILE that enough individuals have.
 
-    Nobody has to list the keys in advance, and the cost is the same for one key and for a hundred
+    No one has to list the keys in advance, and the cost is the same for one key and for a hundred
     thousand. FILE is what privmax select reads with --user: a CSV or JSON Lines file, Parquet, a
     database with --table, or sample:NAME. The first example works as typed.
 

@@ -714,7 +714,7 @@ def _float(option: str, value: str, number: str) -> float:
 
 @contextmanager
 def _without_warning() -> Iterator[None]:
-    """Without the warning of an empty release: it is told in the answer."""
+    """Without the warning of an empty release: the answer says it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", PrivacyWarning)

@@ -56,7 +56,7 @@ class Local(NamedTuple):
         owners: As in `RankedRows`.
         weights: As in `RankedRows`.
         pairs: The supports of all pairs, where those are counted at once.
-        bits: Which rows hold each item, for the same.
+        bits: Which rows have each item, for the same.
     """
 
     ranks: Codes

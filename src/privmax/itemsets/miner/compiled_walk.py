@@ -2,8 +2,8 @@
 
 It needs numba, so only `window.py` imports it, and only where numba is installed.
 
-The walk can stop when its buffers are full and go on later: all it knows stands in arrays that
-outlive a call, and those stand in one `Walk`.
+The walk can stop when its buffers are full and go on later: all it knows is in arrays that
+outlive a call, and those are in one `Walk`.
 
 Proof:      docs/proofs/miner.md
 """

@@ -3,7 +3,7 @@
 `compiled_walk.py` has the same, compiled.
 
 An itemset is grown from its rarest item by adding ever more frequent ones, so every itemset is
-reached along exactly one path, and what can be added to it stands in the rows that hold it, before
+reached along exactly one path, and what can be added to it is in the rows that hold it, before
 the item added last.
 
 Nothing here may be shown: supports and rows are private.

@@ -27,7 +27,7 @@ class RankedRows(NamedTuple):
         supports: The support of each rank, never increasing.
         starts: Row r holds items[starts[r]:starts[r + 1]].
         items: Ranks, ascending within a row, none twice.
-        heads: Rank i stands in rows[heads[i]:heads[i + 1]].
+        heads: Rank i is in rows[heads[i]:heads[i + 1]].
         rows: The rows of each rank, which ascend ...
         places: ... each with how many items of that row come before the rank.
         owners: The individual of each row, never decreasing; empty: every row is an individual.
@@ -49,7 +49,7 @@ class RankedRows(NamedTuple):
 
     @property
     def longest(self) -> int:
-        """How many items the longest row holds."""
+        """How many items the longest row has."""
         return int(np.diff(self.starts).max(initial=0))
 
 

@@ -58,7 +58,7 @@ TOGETHER = 1 << 20
 
 
 class Rows(Protocol):
-    """What is asked of whoever holds the baskets."""
+    """What is asked of the baskets."""
 
     def supports(self) -> NDArray[np.int64]:
         """Return the support of every single item, by code."""
@@ -122,7 +122,7 @@ class Miner:
     """The itemsets of the given sizes, by their supports.
 
     The support of an itemset is how many individuals have a row that holds all of it. An itemset
-    that nobody has is not listed anywhere.
+    that no one has is not listed anywhere.
 
     Memory, beyond the baskets and what is returned: 16 bytes for each item; 16 for each place in a
     row that holds one of the items at or above the support asked for, 40 a row; 12 for each place
@@ -431,7 +431,7 @@ def _add_next(tally: Ints, rows: Codes, known: int) -> Ints:
 def sort_rows(columns: list[Ints]) -> NDArray[np.int64]:
     """Return the order of rows by the first column, then the second, and so on.
 
-    No column holds a number under 0.
+    No column has a number under 0.
 
     As many columns as fit are put into one number, because each that is sorted by takes its time.
 
@@ -453,7 +453,7 @@ def sort_rows(columns: list[Ints]) -> NDArray[np.int64]:
 
 
 def _drop_owners(baskets: Baskets) -> Baskets:
-    """Return the same without owners, where nobody owns two rows."""
+    """Return the same without owners, where no one owns two rows."""
     owners = baskets.owners
     if owners is None or not (np.diff(owners) > 0).all():
         return baskets

@@ -4,7 +4,7 @@ There is one chain of arrivals per block of equals.
 
 The race of `privmax.noise.race` goes on after its winner. A candidate at depth d arrives at
 y(V)/e^(−rate·d), V uniform. Of n equal candidates the first has V_1 = U_1^(1/n), the next V_2 =
-V_1·U_2^(1/(n−1)), and so on: a chain is as long as somebody asks, whatever n. Uniforms are revealed
+V_1·U_2^(1/(n−1)), and so on: a chain is as long as needed, whatever n. Uniforms are revealed
 until two arrivals are told apart; nothing is rounded.
 
 Proof:      docs/proofs/competitors.md
@@ -146,7 +146,7 @@ def shuffle(count: int, coins: Coins) -> NDArray[np.int64]:
 
 
 class _Chain:
-    """The next arrival of a block, known as closely as somebody asked."""
+    """The next arrival of a block, known as closely as someone asked."""
 
     __slots__ = ("_coins", "_exponent", "_left", "_noise", "_uniforms", "high", "low", "place")
 

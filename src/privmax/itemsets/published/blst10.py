@@ -10,7 +10,7 @@ Supports are clipped a public depth below the k-th.
     then            the supports of those k, each with discrete Laplace noise of scale 2k/ε
 
 All itemsets at the clip are one block of equals, so the universe is counted and never listed.
-Constants were derived again, not read in the publication: half of ε chooses, half tells the
+Constants were derived again, not read in the publication: half of ε chooses, half measures the
 supports.
 
 Proof:      docs/proofs/competitors.md
@@ -88,7 +88,7 @@ class BLST10(_TopK):
 
     Args:
         epsilon: What it costs in all.
-        failure: ρ. The depth is such that whoever is clipped would have been drawn with at most
+        failure: ρ. The depth is such that a clipped candidate would have been drawn with at most
             this probability.
         floor: Supports below this public number count as it. It bounds the work where there are
             very many itemsets.

@@ -2,7 +2,7 @@
 
 Parts that look occupied are released.
 
-A part is a set of nodes of the tree, its cut: its rows hold an item below each node of the cut, and
+A part is a set of nodes of the tree, its cut: its rows have an item below each node of the cut, and
 no others. It is split at one node of its cut, into a part for each non-empty set of that node's
 children, and parts whose noisy number of rows reaches a threshold are split further. When all nodes
 are single items, the rows of the part are known: it is released with a noisy number of copies.

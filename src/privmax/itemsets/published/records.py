@@ -38,7 +38,7 @@ class Records:
         return "Records(<private>)"
 
     def lengths(self) -> NDArray[np.int64]:
-        """Return how many items each row holds."""
+        """Return how many items each row has."""
         return np.bincount(self.lines, minlength=self.rows).astype(np.int64)
 
     def total(self, rows: NDArray[np.intp] | NDArray[np.int64], size: int) -> NDArray[np.int64]:
@@ -75,7 +75,7 @@ class Records:
 
 
 class Bits:
-    """Which rows hold each of a few items, as bits."""
+    """Which rows have each of a few items, as bits."""
 
     def __init__(self, records: Records, items: Sequence[int]) -> None:
         self._records = records
@@ -108,7 +108,7 @@ class Bits:
         return np.array(counts, np.int64)
 
     def rows(self, itemset: Sequence[int]) -> NDArray[np.bool_]:
-        """Return which rows hold an itemset."""
+        """Return which rows have an itemset."""
         return np.unpackbits(
             self._intersect(itemset).view(np.uint8), count=self._records.rows
         ).view(bool)

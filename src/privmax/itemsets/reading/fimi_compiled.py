@@ -31,7 +31,7 @@ def parse(
     """Fill `offsets` and `codes`; return how many numbers there are, and the largest.
 
     `offsets` needs a place more than there are lines, `codes` one for every two bytes, rounded up.
-    The count is −1 where something is wrong: somebody else may find out what.
+    The count is −1 where something is wrong: someone else may find out what.
     """
     size = len(text)
     row = 0

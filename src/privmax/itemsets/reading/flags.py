@@ -1,6 +1,6 @@
-"""Zeros and ones that say whether a basket holds an item, and data that looks like them.
+"""Zeros and ones that say whether a basket has an item, and data that looks like them.
 
-Read as items, zeros and ones give the answer "0 + 1", which has a cost and tells nothing. So data
+Read as items, zeros and ones give the answer "0 + 1", which has a cost and reveals nothing. So data
 is refused if it looks like a table with a column for each item, wherever it is given as something
 else.
 """
@@ -19,7 +19,7 @@ from privmax.itemsets.baskets import Baskets
 _FALSE = ("0", "0.0", "false", "f", "no", "n")
 _TRUE = ("1", "1.0", "true", "t", "yes", "y")
 WORDS = dict.fromkeys(_FALSE, False) | dict.fromkeys(_TRUE, True)
-"""What a cell of a one-hot file may say, in capitals or not: all of it, whatever the file holds."""
+"""What a cell of a one-hot file may say, in capitals or not: all of it, whatever the file has."""
 
 ALLOWED = "0 or 1, true or false, t or f, yes or no, y or n"
 """The same for people."""

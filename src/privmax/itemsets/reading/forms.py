@@ -1,6 +1,6 @@
 """Which data is read how: tables stay in their engine, everything else becomes `Baskets` in memory.
 
-No engine is imported before somebody brings one of its objects, or a path to Parquet files.
+No engine is imported before someone brings one of its objects, or a path to Parquet files.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def read_baskets(
 ) -> Baskets:
     """Return the baskets of data in memory or in a text file.
 
-    What stands in a file is text, unless the form is "fimi"; an empty cell is no item. In lists and
+    What is in a file is text, unless the form is "fimi"; an empty cell is no item. In lists and
     frames None and NaN are no item, and empty text is one as any other. Items are what Python calls
     equal, whatever the type of their column: 1 and 1.0 are one item, released as 1. A repeated item
     counts once. A basket without items is a basket all the same, and counts as an individual.
@@ -140,9 +140,9 @@ def read_baskets(
             One-hot files and frames may have such columns, too, which are no items.
         item: Column of the items of a long file or frame. Without `basket`, in a frame, a table or
             JSON Lines: column of lists, each of which is a basket.
-        user: Column of the individuals; one-hot files and frames may have one, which is no item.
+        user: Column of the individuals; one-hot files and frames may have one.
         separator: Of cells in a file. By default a comma, in a .tsv file a tab; in a long or
-            one-hot file whichever of comma, semicolon and tab its first line holds.
+            one-hot file whichever of comma, semicolon and tab its first line has.
         header: Whether a wide file begins with a line of names, to be skipped.
         where: Which rows of a long file or pandas frame count, see `privmax help inputs`.
         missing_users: With `user`: "drop" leaves out rows without one. By default they are refused.

@@ -57,7 +57,7 @@ def read_long(
 def read_one_hot(
     table: Table, *, basket: Sequence[Any] = (), user: Any = None, drops: bool = False
 ) -> Baskets:
-    """Return a row for each basket, a column for each item: true or 1 where the basket holds it.
+    """Return a row for each basket, a column for each item: true or 1 where the basket has it.
 
     Columns `basket` and `user` are no items. Rows that agree in all of the former are one basket.
 

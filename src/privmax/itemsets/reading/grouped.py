@@ -99,7 +99,7 @@ class GroupedBaskets(GroupedRows):
             self._stack = opened.pop_all()
 
     def profile(self, group: int) -> Profile:
-        """How many itemsets of a group stand at each support. A group without rows has none."""
+        """How many itemsets of a group are at each support. A group without rows has none."""
         return self._source(group).profile
 
     def list_unread(self) -> list[ItemsetSource]:

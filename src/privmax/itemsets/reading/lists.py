@@ -1,6 +1,6 @@
 """Baskets in a column of lists, one per row: frames, tables of engines, arrays in JSON Lines.
 
-That the column holds lists is declared: `item` is named and `basket` is not. No value decides it.
+That the column has lists is declared: `item` is named and `basket` is not. No value decides it.
 A row without a list, or with an empty one, is an empty basket.
 """
 

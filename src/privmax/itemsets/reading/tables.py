@@ -205,7 +205,7 @@ class TableRows:
         return self._supports
 
     def survivors(self, least: int) -> Baskets:
-        """Baskets that tell the support of every itemset whose support is `least` or more.
+        """Baskets that give the support of every itemset whose support is `least` or more.
 
         Each owner is a class of individuals with the same baskets. Items that fewer have are left
         out of them, and who has no other is not among the individuals. What was read for a smaller

@@ -110,7 +110,7 @@ def read_one_hot(
     user: str | None,
     drops: bool = False,
 ) -> Baskets:
-    """Read a line for each basket, with 1 in the column of each item that the basket holds.
+    """Read a line for each basket, with 1 in the column of each item that the basket has.
 
     The first line has the names of the items.
 

@@ -60,7 +60,7 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
 
     `fit` sets `model_`, the tables; `release_`, with its cost; `labels_`, the labels as they were
     declared; `classes_`, the same sorted, as scikit-learn has them. All of it may be published, and
-    so may `shape_functions_` and `rules_`, which tell the tables in words.
+    so may `shape_functions_` and `rules_`, which put the tables in words.
 
     Args:
         schema: Which columns there are, and into which cells their values fall. It is public:

@@ -94,7 +94,7 @@ class MemoryRows:
     def _places(self, part: Part) -> NDArray[Any]:
         """Return the entry of the table that each row has.
 
-        Its cell, where every cell stands alone.
+        Its cell, where every cell is separate.
         """
         if len(part.features) == 1 and part.size == len(part.groups[0]):
             codes: NDArray[Any] = self._codes[part.features[0]]

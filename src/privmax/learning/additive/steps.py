@@ -84,7 +84,7 @@ def _solve(diagonal: Floats, links: Links, slope: float, right: Floats) -> Float
 
 
 def chain(length: int, isolated: int | None = None) -> Links:
-    """Links of an ordered feature, each cell with the next; none to a cell that stands alone.
+    """Links of an ordered feature, each cell with the next; none to a cell without neighbors.
 
     Examples:
         >>> chain(3, isolated=2).tolist()

@@ -251,7 +251,7 @@ class LinearGrid(Tunable):
         return _split_on_host(_placing(self._grid, self.schema, features))
 
     def _tally(self) -> Tally:
-        """Whoever counts: the fused kernel where it can run."""
+        """What counts: the fused kernel where it can run."""
         if self._library == "torch" and str(self.device).startswith("cuda"):
             try:
                 from privmax.learning.classes import linear_triton
@@ -395,7 +395,7 @@ class Products:
 
 
 def _read_directions(directions: Any) -> Bytes:
-    """Directions, if that is what they are; a copy that nobody can change."""
+    """Directions, if that is what they are; a copy that no one can change."""
     try:
         table = np.asarray(directions)
     except ValueError:  # rows of different lengths

@@ -297,7 +297,7 @@ def _highest(below: Ints, total: Ints) -> int:
 
 
 def _near(scores: Ints, room: int) -> Ints:
-    """Return how far the scores stand below the highest of them, where that is less than `room`."""
+    """Return how far the scores are below the highest of them, where that is less than `room`."""
     depths: Ints = scores.max() - scores
     near: Ints = depths[depths < room]
     return near

@@ -35,7 +35,7 @@ class Kind:
 
     Attributes:
         kind: What files call it; None: no kind of its own, only what some have in common.
-        implied: The setting that tells the kind in a file without `kind`; "": none has to, as it is
+        implied: The setting that says the kind in a file without `kind`; "": none has to, as it is
             the kind where no other is told; None: a file must have `kind`.
         settings: The names of the arguments, which files may give.
         bounds_remedy: What to do where a file leaves out a bound.

@@ -40,7 +40,7 @@ class Column(Protocol):
 
     @property
     def ordered(self) -> bool:
-        """Whether higher cells hold higher values, apart from that of missing ones."""
+        """Whether higher cells have higher values, apart from that of missing ones."""
 
     @property
     def missing_cell(self) -> int | None:

@@ -62,7 +62,7 @@ class Date(Ordered):
         cuts: The moments between the cells, ascending, in UTC.
         missing_cell: 0 if missing values have a cell of their own, which precedes all others; else
             None.
-        ordered: True: apart from that cell, higher cells hold later moments.
+        ordered: True: apart from that cell, higher cells have later moments.
 
     Raises:
         ParameterError: An argument is missing or wrong.

@@ -33,7 +33,7 @@ MOMENT = f"^{_DATE}([ tT]{_CLOCK})?$"
 """A text that is read as a moment: a day of the calendar, perhaps with a time, and that perhaps
 with a sign that it is in UTC. Such texts have the order of their moments, but for the letter
 between the two (`sort_key`), so an engine need not compute anything. Engines match it, too, some of
-them with every character in hexadecimal digits: so each stands in brackets."""
+them with every character in hexadecimal digits: so each is in brackets."""
 
 DAY = 86_400
 """Seconds."""
@@ -61,7 +61,7 @@ def sort_key(seconds: float) -> str:
     """Write a moment such that a text of the pattern is at or after it if it sorts so.
 
     Of the text count the ten characters of the date and the eight of the time, as far as it has
-    them, without what stands between the two. Zeros at the end are left out here, as they may be
+    them, without what is between the two. Zeros at the end are left out here, as they may be
     there.
 
     Examples:

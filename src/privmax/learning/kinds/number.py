@@ -55,7 +55,7 @@ class Number(Ordered):
         cuts: The thresholds, ascending. Cells are low ≤ x < high.
         missing_cell: 0 if missing values have a cell of their own, which precedes all others; else
             None.
-        ordered: True: apart from that cell, higher cells hold higher numbers.
+        ordered: True: apart from that cell, higher cells have higher numbers.
 
     Raises:
         ParameterError: An argument is missing or wrong.

@@ -148,7 +148,7 @@ def _is_view(kind: Any) -> bool:
 
 
 def _texts(values: Any) -> list[str | None]:
-    """Texts of Arrow, which nobody has to have checked: bytes that are no UTF-8 are replaced."""
+    """Texts of Arrow, which no one has to have checked: bytes that are no UTF-8 are replaced."""
     import pyarrow
 
     try:

@@ -113,7 +113,7 @@ class Engine:
     """
 
     types_bind = True
-    """Whether a column holds what its type says, and nothing else."""
+    """Whether a column has what its type says, and nothing else."""
 
     has_nan = True
     """Whether floats may be NaN, and a function asks for it."""
@@ -214,7 +214,7 @@ class Engine:
     def open_parquet(cls, paths: Sequence[Path], wanted: Sequence[str], stack: ExitStack) -> Any:
         """Parquet files as an Ibis table of a new database in memory, not copied.
 
-        paths     files, or one folder, of which all files at any depth are read; what stands in the
+        paths     files, or one folder, of which all files at any depth are read; what is in the
                   names of its folders is text
         wanted    the columns that the table has, if all are there; otherwise it has all columns
         stack     closes the database
@@ -332,7 +332,7 @@ class Engine:
     # Keys.
 
     def key(self, column: Any) -> Any:
-        """Return what tells the items of a column apart; null where there is none."""
+        """Return the keys that distinguish the items of a column; null where there is none."""
         kind = column.type()
         if kind.is_floating():
             return self.float_key(column)
@@ -418,7 +418,7 @@ class Engine:
     # Conditions on rows.
 
     def present(self, column: Any) -> Any:
-        """Return what is null where a column holds nothing; NaN is nothing."""
+        """Return what is null where a column has nothing; NaN is nothing."""
         return self.float_key(column) if column.type().is_floating() else column
 
     def operands(self, column: Any, value: str | Decimal | bool) -> tuple[Any, Any] | None:
@@ -602,7 +602,7 @@ def collect_numbers(rows: Iterable[Sequence[Any]], width: int) -> list[Any]:
 def typed_array(values: Sequence[Any], kind: Any) -> Any:
     """Return values as an Arrow array.
 
-    Those that are all text may be of any type, as it is written: a file holds such.
+    Columns of text may be of any type, as in a file.
     """
     import pyarrow
 
@@ -941,7 +941,7 @@ def silence() -> Iterator[None]:
 
 
 _VERBOSE: list[bool] = []
-"""What the option said before anybody asked, once for each who asks now."""
+"""What the option said before anyone asked, once for each who asks now."""
 
 _ALL = Lock()
 
@@ -970,7 +970,7 @@ class _Turn:
 
 
 _TURNS: dict[int, _Turn] = {}
-"""By the identity of a connection; those that somebody has or waits for."""
+"""By the identity of a connection; those that someone has or waits for."""
 
 
 def _reserve(connection: Any, stack: ExitStack) -> None:

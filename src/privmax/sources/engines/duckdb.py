@@ -212,7 +212,7 @@ class DuckDB(ArrowEngine):
         return not hasattr(self.backend, _OURS)
 
     def begin(self, table: Any, stack: ExitStack, *, passes: int = 1) -> None:
-        """Ask within one transaction, unless there is one, or nobody else can write."""
+        """Ask within one transaction, unless there is one, or no one else can write."""
         super().begin(table, stack, passes=passes)
         # what it takes from Python stays there
         ask("the counting", self.backend._run_pre_execute_hooks, table)

@@ -68,7 +68,7 @@ class MySQL(Engine):
         stack.callback(quietly, self._sql, "ROLLBACK")
 
     def _is_within_transaction(self) -> bool:
-        """Return whether there is a transaction already, or none can be told of.
+        """Return whether there is a transaction already, or the server cannot say.
 
         To begin another would commit it.
         """

@@ -25,14 +25,14 @@ operator or a time limit; a lock that was not to be had, and sessions that waite
 """
 
 _FULL = "53100"
-"""The disk of the server is full: that takes somebody who makes room."""
+"""The disk of the server is full: a person must make room."""
 
 _WORDS = (
     "refused", "timeout", "timed out", "closed", "reset by peer", "broken pipe", "unreachable",
     "is lost", "no such file or directory", "temporary failure", "starting up", "shutting down",
     "recovery mode", "too many", "connection slots",
 )  # fmt: skip
-"""What libpq, in whose own language it is unless a program asks for another, says where nobody
+"""What libpq, in whose own language it is unless a program asks for another, says where no one
 answers; not a wrong name, password, host or port.
 """
 
@@ -210,7 +210,7 @@ class Postgres(Engine):
         return operations.DatabaseTable(name, schema=schema, source=self.backend).to_expr()
 
     def _analyze(self, name: str) -> None:
-        """Tell the planner what a table of our own holds, as it never looks by itself.
+        """Inform the planner of what our own table has, as it never looks by itself.
 
         Without that it takes every column for 200 different values, expects joins ten thousand
         times as large as they are, and sorts both sides of each.

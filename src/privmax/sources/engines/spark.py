@@ -113,7 +113,7 @@ def _stoppable(context: Any, tag: str) -> Callable[[], object]:
 
     That stops all of it that still runs, and ends the marking.
 
-    After Ctrl-C Spark would first finish, and answer nobody meanwhile who asks from the same
+    After Ctrl-C Spark would first finish, and answer no other question from the same
     thread. Its own way with Ctrl-C fails and says something else, so here it is noted, and raised
     when all is cleaned up.
     """

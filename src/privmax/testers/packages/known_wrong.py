@@ -272,7 +272,7 @@ def _wrong_rho() -> Subject:
 
 
 def _draw_observed(mechanism: Exponential, scores: Vector, coins: Coins) -> object:
-    """Draw among the candidates that somebody has."""
+    """Draw among the candidates that someone has."""
     places = [place for place, score in enumerate(scores) if score]
     seen = tuple(scores[place] for place in places)
     drawn = draw_place(mechanism, True, seen, coins)

@@ -21,7 +21,7 @@ from privmax.testing import SeededCoins
 
 CLOSED = [(1, 1, 1, 1), (3, 1, 0, 0)]
 OPEN = [(1, 0, 0, 0), (4, 4, 0, 0), (8, 2, 2, 2)]
-"""Scores to start from; in an open universe nobody has seen those at 0."""
+"""Scores to start from; in an open universe no one has seen those at 0."""
 
 
 def subjects() -> list[Subject]:

@@ -111,7 +111,7 @@ def print_json(value: Mapping[str, Any]) -> None:
 
 
 def text_cell(value: str) -> Text:
-    """Of what somebody stored, nothing is taken for markup or for a command to the terminal."""
+    """Stored text is never taken for markup or for a command to the terminal."""
     from rich.text import Text
 
     return Text(printable(value))

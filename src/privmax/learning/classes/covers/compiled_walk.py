@@ -684,7 +684,7 @@ def _choose(stack: Stack, depth: int, columns: int, floor: int) -> int:
 
 @step
 def _record_children(node: Node, goal: Goal, more: int, last: bool, floor: int) -> int:
-    """Count the children of a node, each with all below it where nobody is covered."""
+    """Count the children of a node, each with all below it where no one is covered."""
     for child in node.chosen:
         for negated in range(2):
             keeps, leaves = node.kept[child], node.left[child]

@@ -3,7 +3,7 @@
 They are found by a search that leaves out what cannot matter.
 
 A conjunction that covers P positive and N negative examples gets P − N more right than the one that
-covers nobody. Tests added to it cover no more positives. So where P is at most the difference asked
+covers no one. Tests added to it cover no more positives. So where P is at most the difference asked
 for, the whole subtree is left out, and counted by its size. Everything here is private but the
 numbering, and nothing of it is shown.
 
