@@ -1,4 +1,4 @@
-"""What to do when there was no answer: next steps, each only where it applies."""
+"""Next steps after "no answer", each only where it applies."""
 
 from __future__ import annotations
 

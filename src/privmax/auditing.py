@@ -100,7 +100,7 @@ class Audit:
 
     @property
     def undecided(self) -> bool:
-        """Whether no violation was found, but the laws are too inexact for that to mean a thing."""
+        """Whether no violation was found, but the laws are too inexact to be sure."""
         return self.fault is not None and self.least <= self.claim.delta
 
     def _repr_html_(self) -> str:

@@ -1,4 +1,4 @@
-"""Which mechanism `select` uses where none is named, and why. Only public facts enter."""
+"""Chooses the mechanism that `select` uses by default, and says why. Only public facts enter."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def auto(
     k: int = 1,
     ranked: bool = False,
 ) -> Choice:
-    """The mechanism `select` uses by default, and why. Only public facts enter.
+    """Return the mechanism that `select` uses by default, and why, from public facts only.
 
     Args:
         epsilon: The privacy cost; a float means the decimal that it prints as.

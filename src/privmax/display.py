@@ -1,4 +1,4 @@
-"""How values are shown: labels in words, in JSON and in frames.
+"""Shows values: labels in words, in JSON and in frames.
 
 A label is data, and may look like markup, like a formula or like a command to a terminal.
 """

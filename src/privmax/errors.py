@@ -1,4 +1,4 @@
-"""Everything privmax raises on purpose.
+"""The errors that privmax raises.
 
     PrivmaxError
     ├── ParameterError   an option is missing, malformed or out of bounds (also a ValueError)
@@ -26,7 +26,7 @@ from typing import Any
 
 
 class PrivmaxError(Exception):
-    """Base of every error this library raises on purpose.
+    """Base class of all errors of privmax.
 
     Attributes:
         retry: Whether the same request may succeed later, as it stands: a server was not there, did

@@ -1,4 +1,4 @@
-"""Options that travel together: a value has them, and everyday ones have a short form beside it.
+"""Options grouped in values, with short forms for the everyday ones.
 
 A short form and the value may not both give the same option. Options that a function took before
 they were grouped are refused with what to write instead.

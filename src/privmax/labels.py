@@ -1,4 +1,4 @@
-"""One spelling for each label, and what is no label at all.
+"""One spelling for each label, and which values are not labels.
 
 A counter takes what is equal for one item, and then one of its spellings is there to be
 released: that of one person. So a label is put into a form that follows from its value alone,

@@ -36,7 +36,7 @@ def read_seconds(name: str, value: Number) -> Fraction:
 
 
 class pad_time:  # used as a statement: with pad_time(2): …
-    """Let what is done inside take a public time: `seconds`, or 2, 4, 8, … times that.
+    """Make a block take a public time: `seconds`, or 2, 4, 8, … times that.
 
     It ends at the first of these times at which the work is done, whether there is an answer, no
     answer, or an error. Choose `seconds` so large that the work is always done by then: anyone who

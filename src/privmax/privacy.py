@@ -1,4 +1,4 @@
-"""What a release costs, and which data sets count as neighbors."""
+"""The cost of a release, and which data sets count as neighbors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which failures pass: no one answered, not in time, or someone else had a lock.
+"""Temporary failures: no answer, not in time, or a lock that another process had.
 
 Decided by the kind of an error and its code, which say nothing of any row. Where a driver has one
 kind for everything it is decided by its words, which are not shown. What the errors of a driver

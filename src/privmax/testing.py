@@ -89,3 +89,10 @@ def walk(draw: Callable[[Coins], T], depth: int) -> tuple[dict[T, Fraction], Fra
         else:
             finished[outcome] = finished.get(outcome, Fraction(0)) + Fraction(1, 1 << length)
     return finished, unfinished
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+__all__ = ["OutOfCoinsError", "ScriptedCoins", "SeededCoins", "walk"]

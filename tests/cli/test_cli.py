@@ -157,9 +157,9 @@ def test_the_best_k_are_printed_one_a_line():
     assert rest == [
         "note       Best first, by noisy counts: each item is told apart from the next.",
         "cost       epsilon 1, delta 1e-06",
-        "mechanism  finds the best items and sorts them by noisy counts (RankedMargin: the universe "
-        "is open; an order needs a lead of 31 records, a set 25; two items are told apart from 21 "
-        "records on)",
+        "mechanism  finds the best items and sorts them by noisy counts (RankedMargin: the "
+        "universe is open; an order needs a lead of 31 records, a set 25; two items are told apart "
+        "from 21 records on)",
     ]
 
 

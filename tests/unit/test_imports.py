@@ -324,6 +324,12 @@ def test_dir_lists_public_names_and_not_what_a_package_is_made_with(package):
     assert not own & {"Any", "TYPE_CHECKING", "explain_install", "import_module", "sys"}
 
 
+@pytest.mark.parametrize("name", ["ledger", "markers", "report", "samples", "testing"])
+def test_dir_of_a_small_package_lists_its_public_names_alone(name):
+    package = importlib.import_module(f"privmax.{name}")
+    assert dir(package) == sorted(package.__all__)
+
+
 def test_dir_lists_the_modules_that_can_be_named():
     import privmax
 
@@ -331,7 +337,7 @@ def test_dir_lists_the_modules_that_can_be_named():
 
 
 def write() -> None:
-    """Write the table and the map anew."""
+    """Write the table and the map again."""
     TABLE.write_text(table(), encoding="utf-8")
     before, fence, rest = MAP.read_text(encoding="utf-8").partition("```text map\n")
     _, end, after = rest.partition("\n```\n")

@@ -1,4 +1,4 @@
-"""Which ledger the environment names, and where that is not enough to charge one.
+"""The ledger that the environment names, and when that is not enough to charge one.
 
 PRIVMAX_LEDGER and PRIVMAX_LEDGER_NAME stand for --ledger and --ledger-name. A ledger that comes
 from there is told on standard error before it is charged. A name from there is never put together

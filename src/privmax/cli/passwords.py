@@ -1,4 +1,4 @@
-"""What messages do not show: passwords, which may be in the URL of a database."""
+"""Keeps passwords in URLs of databases out of messages."""
 
 from __future__ import annotations
 

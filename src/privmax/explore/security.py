@@ -1,4 +1,4 @@
-"""Who may talk to the server: every request passes here before any page is made.
+"""Access to the server: every request is checked here before any page is made.
 
 lab/explore-threats.md lists the threats and what stops each; tests/explore/test_safety.py has a
 test for each.

@@ -339,7 +339,7 @@ def top_itemsets(
 
 @dataclass(frozen=True)
 class Layout:
-    """Say how baskets lie in a table or a file, and by what public rules they count.
+    """Describe the layout of baskets in a table or a file, and public rules for counting them.
 
     Args:
         basket: Column of the baskets, in tables and CSV files with one row per item of a basket; a

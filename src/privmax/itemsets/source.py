@@ -1,4 +1,4 @@
-"""Itemsets as candidates: their supports are the scores, and the one that is drawn has a name.
+"""Itemsets as candidates: their supports are the scores, and each one drawn has a name.
 
 Only itemsets within a window of the best are ever mined. In a closed universe all others are one
 block, of which one is named by its number and never looked for.

@@ -49,7 +49,7 @@ class KeyRow:
 
 @dataclass(frozen=True)
 class KeyPlan:
-    """How many individuals a key must have to be found; printed, it is a table.
+    """The number of individuals that a key needs to be found; prints as a table.
 
     Args:
         privacy: The cost.
@@ -110,7 +110,7 @@ class KeyPlan:
 def plan_keys(
     *, epsilon: Number, delta: Number, per_user: int = 30, success: Number = "0.95"
 ) -> KeyPlan:
-    """How many individuals a key must have for `keys` to find it. Reads no data.
+    """Return how many individuals a key needs for `keys` to find it. Reads no data.
 
     Args:
         epsilon: What `keys` costs, without counts.

@@ -10,4 +10,9 @@ from privmax.ledger.ledger import Ledger, Reservation
 from privmax.ledger.request import Request
 from privmax.ledger.rules import RULES
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 __all__ = ["RULES", "Batch", "Charge", "Event", "Fault", "Ledger", "Request", "Reservation"]

@@ -1,4 +1,4 @@
-"""What a file itself refuses to add to a history, whoever writes: triggers in plain SQL.
+"""What a file refuses to add to a history, whatever program writes: triggers in plain SQL.
 
 They see what is grossly wrong: a total above the budget, a charge that is not counted, an answer
 that nobody charged. SQLite has no exact fractions, so sums are compared as floats, with room for

@@ -130,7 +130,7 @@ class Event:
 
     @property
     def question(self) -> RecordedQuestion:
-        """What a charge was for, as far as it is written in the way of `payment.Question`."""
+        """The question of a charge, if it is written in the way of `payment.Question`."""
         what = self.body.get("what")
         what = what if isinstance(what, dict) else {}
         names = "command", "mechanism", "dataset", "data"
@@ -162,7 +162,7 @@ class Event:
 
     @property
     def spent(self) -> Privacy:
-        """What was spent of it after this event."""
+        """The spent part after this event."""
         return privacy_of(self.totals["whole"]["spent"])
 
 
@@ -179,7 +179,7 @@ class RecordedQuestion(NamedTuple):
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that is wrong with a history: at which event, and what.
+    """A fault of a history: the event, and what is wrong.
 
     An event that is missing has a `seq` too.
     """

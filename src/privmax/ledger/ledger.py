@@ -203,12 +203,12 @@ class Ledger:
 
     @property
     def strict(self) -> bool:
-        """Whether releases are charged before their data is read, so that bad data is no answer."""
+        """Whether releases are charged before data is read, so that bad data gives no answer."""
         return self._chain.origin.strict
 
     @property
     def part(self) -> Part | None:
-        """What this ledger is a part of; None: it is a whole one. See `split`."""
+        """The ledger that this one is a part of; None: it is whole. See `split`."""
         return self._chain.origin.part
 
     @property
@@ -218,12 +218,12 @@ class Ledger:
 
     @property
     def spent(self) -> Privacy:
-        """What all charges cost together; it never decreases."""
+        """The cost of all charges together; it never decreases."""
         return self._chain.totals_now().whole.spent
 
     @property
     def remaining(self) -> Privacy:
-        """What is left of the budget."""
+        """The part of the budget that is left."""
         return self._chain.totals_now().whole.left()
 
     @property
@@ -233,7 +233,7 @@ class Ledger:
 
     @property
     def unit(self) -> str | None:
-        """What all charges hide: "user", "basket", "row".
+        """The unit of privacy of all charges: "user", "basket", "row".
 
         The first charge that states a unit fixes it; None: none did yet.
         """
@@ -461,7 +461,7 @@ class Ledger:
         return reading.unanswered(self._chain, last)
 
     def verify(self) -> list[Fault]:
-        """List what is wrong with the ledger; [] if nothing is.
+        """List the faults of the ledger; [] if there are none.
 
         Then the hash chain is whole, the charges add up, every answer has its charge, and no more
         is spent than was granted.

@@ -1,4 +1,4 @@
-"""How a release is charged: charge, draw, record, and hand out what is recorded.
+"""Charges a release: charge, draw, record, and return the recorded answer.
 
 Proof:      docs/proofs/ledger.md, "Retries" and "What errors tell"
 """

@@ -1,4 +1,4 @@
-"""URLs of PostgreSQL databases without what is secret in them."""
+"""URLs of PostgreSQL databases, without their secrets."""
 
 from __future__ import annotations
 

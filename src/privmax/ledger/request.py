@@ -11,7 +11,7 @@ from privmax.ledger.ledger import Ledger
 
 @dataclass(frozen=True)
 class Request:
-    """What is said of one release beside its question: what it is charged to, and as what.
+    """The ledger, account and id under which a release is charged.
 
     `Ledger.request` makes one with a ledger. Without a ledger only `unit` and `check` can be said.
 
@@ -91,7 +91,7 @@ class Request:
         return self.ledger
 
     def payment(self) -> Request | None:
-        """Return what is to be charged, when unit and check were read; None: there is no ledger."""
+        """Return the payment of a request after unit and check were read; None without a ledger."""
         return None if self.ledger is None else replace(self, unit=None, check=False)
 
 

@@ -1,4 +1,4 @@
-"""What SQLite says when it fails, in our words: its own may quote what is stored."""
+"""Errors of SQLite in our words: its own may quote stored values."""
 
 from __future__ import annotations
 

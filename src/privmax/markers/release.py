@@ -44,7 +44,7 @@ from privmax.universe import Universe
 
 @dataclass(frozen=True)
 class GenotypeColumns:
-    """Name what holds the genotypes of a study, and say how unknown ones count. Public.
+    """Name the columns of genotypes of a study, and say how unknown ones count. Public.
 
     Args:
         status: Who is a case: the column of a table, or values beside an array.

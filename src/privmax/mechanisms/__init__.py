@@ -1,1 +1,1 @@
-"""One file a mechanism; each answers `draw`, `law`, `privacy` and `lead`."""
+"""One file per mechanism; each answers `draw`, `law`, `privacy` and `lead`."""

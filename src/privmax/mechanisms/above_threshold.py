@@ -104,7 +104,7 @@ class AboveThreshold(Parameters):
     )
 
     def draw(self, queries: Iterable[int | Run], coins: Coins) -> int | None:
-        """Return the index of the first query that passes, or None: what is released.
+        """Return the index of the first query that passes, or None.
 
         Args:
             queries: By how much each query exceeds the threshold, in whole numbers; a list, or a

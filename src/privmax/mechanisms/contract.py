@@ -225,7 +225,7 @@ class Mechanism(Parameters, ABC):
 
     @abstractmethod
     def draw(self, profile: Profile, coins: Coins) -> Outcome:
-        """Choose one item: what is released.
+        """Choose the item to release.
 
         Args:
             profile: The private scores.

@@ -1,4 +1,4 @@
-"""Guards: what is behind the top candidates so that no candidate slips out of them unnoticed.
+"""Guards behind the top candidates, so that none slips out of them unnoticed.
 
 A guard of the top ℓ weighs as much as all candidates that one record can remove from them, times
 1/delta. Drawn, it releases nothing. `Guards` are the public ranks that `SharpMargin` may pick from.
@@ -54,7 +54,7 @@ def _read_prior(name: str, value: Sequence[Number], ranks: tuple[int, ...]) -> t
 
 
 class Guards(Parameters, kw_only=False):
-    """The public ranks a guard may stand at, and how much each is favored before any data is seen.
+    """The public ranks of guards, and how much each is favored before any data is seen.
 
     Args:
         ranks: Increasing.

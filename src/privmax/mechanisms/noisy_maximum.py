@@ -43,7 +43,7 @@ class NoisyMaximum(Parameters):
     epsilon: Exact = parameter(positive)
 
     def draw(self, profile: Profile, coins: Coins) -> int:
-        """Return the best score with noise: what is released."""
+        """Return the best score with noise, which is released."""
         return profile.top() + discrete_laplace(self.scale(profile.sensitivity), coins)
 
     def law(self, profile: Profile) -> dict[int, float]:

@@ -101,7 +101,7 @@ class Ranker(Mechanism):
 
     @abstractmethod
     def ranking(self, profile: Profile, coins: Coins) -> list[Outcome]:
-        """Choose the best k: what is released, best first.
+        """Choose the best k to release, best first.
 
         Args:
             profile: The private scores.

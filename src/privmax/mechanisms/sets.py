@@ -124,7 +124,7 @@ class SetMechanism(Mechanism):
 
     @abstractmethod
     def subset(self, profile: Profile, coins: Coins) -> list[Outcome]:
-        """Choose a set of up to k candidates: what is released, in no order.
+        """Choose a set of up to k candidates to release, in no order.
 
         Args:
             profile: The private scores.

@@ -72,7 +72,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Plan:
-    """What each mechanism needs, by lead; printed, it is a table.
+    """The lead that each mechanism needs; prints as a table.
 
     limit   no mechanism at this cost that treats candidates alike can do with a smaller lead
     why     why `auto` picks the one it picks

@@ -1,4 +1,4 @@
-"""What is proved about private selection, as numbers.
+"""Theorems about private selection, as numbers.
 
 How far a draw can miss, and what no mechanism can do.
 

@@ -25,8 +25,12 @@ def write(page: str, path: str | Path) -> None:
 
 
 def writable(path: str | Path) -> None:
-    """Refuse (ParameterError) a place where no page could be written now. Leaves nothing."""
+    """Raise ParameterError for a path where no page could be written now. Leaves nothing."""
     writing.check_file(path, "report", ENDINGS)
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 __all__ = ["comparison", "html", "writable", "write"]

@@ -1,4 +1,4 @@
-"""A checklist in the terms of NIST SP 800-226, filled from what a ledger tells.
+"""A checklist in the terms of NIST SP 800-226, filled from a ledger.
 
 NIST SP 800-226, “Guidelines for Evaluating Differential Privacy Guarantees”, March 2025,
 doi:10.6028/NIST.SP.800-226. It names what a guarantee rests on, from the strength of the claim down

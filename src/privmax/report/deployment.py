@@ -1,4 +1,4 @@
-"""What a ledger tells about a deployment: the facts that a registry and a reviewer ask for.
+"""The facts about a deployment that a ledger has, for registries and reviewers.
 
 All of it is public: budgets, costs, mechanisms, times. What privmax cannot know is left to a
 person, by name.

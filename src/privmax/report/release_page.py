@@ -77,7 +77,7 @@ def html(
     repeated: bool = False,
     written: datetime | None = None,
 ) -> str:
-    """Return a page about a release: what was asked and answered, and what that cost.
+    """Return a page about a release: its question, answer and cost.
 
     It also says whom the cost protects, and how to check it.
 

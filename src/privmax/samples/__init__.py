@@ -39,3 +39,10 @@ def path(name: str) -> Path:
             "sample", name, "there is no such data set", f"There are {', '.join(NAMES)}."
         )
     return Path(__file__).parent / f"{name}.csv"
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+__all__ = ["NAMES", "path"]

@@ -1,4 +1,4 @@
-"""JSON Lines: an object a line, read as a file of separated values is.
+"""JSON Lines: one object per line, read like a file of separated values.
 
 The columns are those that are asked for: keys are part of the rows, and none of them, not even
 those of the first line, decides what there is. Every value is text: a number as it is written, true

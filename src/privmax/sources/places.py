@@ -1,4 +1,4 @@
-"""Where data is, before anything is read.
+"""Finds data, before anything is read.
 
 What the name of a file, a pattern of names or a URL means.
 

@@ -31,7 +31,7 @@ of two lines of the grid. So each score may be off by half of this.
 
 @dataclass(frozen=True)
 class Scores:
-    """Declare how one individual can move scores, and on which numbers they stand. Public.
+    """Declare how one individual can move scores, and on which grid they are. Public.
 
     Args:
         sensitivity: By how much one individual can move a score (default 1); on a grid a score may

@@ -52,7 +52,7 @@ what an engine makes of an odd one."""
 
 @dataclass(frozen=True)
 class Columns:
-    """Name the columns of a table by what they hold, and say which rows count.
+    """Name the columns of a table by their roles, and say which rows count.
 
     With neither `user` nor `score` every row is one individual.
 

@@ -1,4 +1,4 @@
-"""Which event to test.
+"""Chooses the event to test.
 
 Outcomes are grouped, and the groups that tell two data sets apart are found.
 

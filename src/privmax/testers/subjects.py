@@ -1,4 +1,4 @@
-"""Who can be audited by running them: packages by name, and functions of one's own.
+"""Subjects of an audit: packages by name, and your own functions.
 
 Every package has a file in `packages/` with a function `subjects()`. A subject is a mechanism that
 is made the way its documentation says, with the cost that the package itself states for it, and

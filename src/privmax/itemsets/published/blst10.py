@@ -69,7 +69,7 @@ class _TopK(Method):
         return [Found(codes, support) for codes, support in zip(names, shown.tolist(), strict=True)]
 
     def parts(self) -> dict[str, Fraction]:
-        """Return what is spent on what."""
+        """Return how the cost is split."""
         return {"itemsets": self.epsilon / 2, "supports": self.epsilon / 2}
 
     def privacy(self) -> Privacy:

@@ -135,7 +135,7 @@ class DiffPart(Method):
         return count >= 0 and (count * epsilon) ** 2 >= 2 * self.strict**2
 
     def parts(self) -> dict[str, Fraction]:
-        """Return what is spent on what, on the way from the root to any leaf."""
+        """Return how the cost is split on the way from the root to any leaf."""
         return {"splits": self.epsilon / 2, "copies": self.epsilon / 2}
 
     def privacy(self) -> Privacy:

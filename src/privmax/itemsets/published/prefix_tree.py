@@ -132,7 +132,7 @@ class PrefixTree(Method):
         return counted
 
     def parts(self) -> dict[str, Fraction]:
-        """Return what is spent on what."""
+        """Return how the cost is split."""
         names = ("order", "tree", "counts")
         return {name: share * self.epsilon for name, share in zip(names, self.shares, strict=True)}
 

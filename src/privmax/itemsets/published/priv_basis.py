@@ -134,7 +134,7 @@ class PrivBasis(Method):
         return [(basis, add_noise(bits.bins(basis), len(bases), share, coins)) for basis in bases]
 
     def parts(self) -> dict[str, Fraction]:
-        """Return what is spent on what."""
+        """Return how the cost is split."""
         names = ("number", "items", "counts")
         return {name: share * self.epsilon for name, share in zip(names, self.shares, strict=True)}
 

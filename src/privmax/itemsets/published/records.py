@@ -1,4 +1,4 @@
-"""Rows as the published methods see them: one row an individual, and the bits of a few items."""
+"""Rows as the published methods see them: one row per individual, and the bits of a few items."""
 
 from __future__ import annotations
 

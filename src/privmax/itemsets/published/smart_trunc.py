@@ -124,7 +124,7 @@ class SmartTrunc(Method):
         return {itemset: support for itemset, support in best.items() if itemset in level}, best
 
     def parts(self) -> dict[str, Fraction]:
-        """Return what is spent on what."""
+        """Return how the cost is split."""
         return {
             name: share * self.epsilon
             for name, share in zip(("lengths", "levels"), self.shares, strict=True)

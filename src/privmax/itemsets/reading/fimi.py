@@ -1,4 +1,4 @@
-"""Baskets in FIMI files: a basket a line, its items as whole numbers."""
+"""Baskets in FIMI files: one basket per line, its items as whole numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of each engine: one file per engine; `base.py` says what all of them answer.
+"""The engines, one file per engine; `base.py` says what all of them answer.
 
 A file here that has an `ENGINE` is all that an engine needs.
 """

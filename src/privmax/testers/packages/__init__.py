@@ -1,1 +1,1 @@
-"""What can be audited of each package, a file each: `subjects()` makes them all."""
+"""What can be audited of each package, one file per package: `subjects()` makes them all."""

@@ -1,4 +1,4 @@
-"""Mechanisms that are known to be wrong, so that an auditor can be seen to find them.
+"""Mechanisms that are known to be wrong: an auditor must find them.
 
 NEVER USE ANY OF THEM. Six variants of the sparse vector technique, each with the one mistake that
 the literature describes; noise with its scale upside down; and mechanisms of privmax with one
