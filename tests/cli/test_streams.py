@@ -165,6 +165,12 @@ def test_a_broken_pipe_is_no_broken_guarantee(ledger, asked):
     assert (told.returncode, told.stderr) == (141, "")
 
 
+def test_the_demo_ends_as_other_commands_where_nothing_reads_it(tmp_path):
+    """rich would end the process with 1."""
+    told = broken_pipe("demo", "--folder", tmp_path / "story")
+    assert (told.returncode, told.stderr) == (141, "")
+
+
 # A bug of privmax itself
 
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from pathlib import Path
 from shlex import quote
 from shutil import which
+from typing import TYPE_CHECKING
 
 import click
 
 from privmax.cli.group import Command, Refused
 from privmax.cli.messages import describe_error
 from privmax.errors import PrivmaxError
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 @click.command("demo", cls=Command)
@@ -30,21 +35,33 @@ def command(folder: str | None, called: str | None) -> None:
     privmax demo
     privmax demo --folder /tmp/story
     """
-    from rich.console import Console
-
     from privmax import demo
 
     try:
         place = None if folder is None else Path(folder)
-        demo.tell(Console(highlight=False), place, command=called or name_program())
+        demo.tell(_open_console(), place, command=called or name_program())
     except PrivmaxError as error:
         raise Refused(describe_error(error)) from None
+    except BrokenPipeError:  # the group ends the command
+        raise
     except OSError as error:
         if error.filename is None:  # what is printed, as to a full disk
             raise Refused(f"The output cannot be written ({error.strerror}).") from None
         raise Refused(
             f"{error.filename} cannot be written ({error.strerror}). Choose another --folder."
         ) from None
+
+
+def _open_console() -> Console:
+    from rich.console import Console
+
+    class Screen(Console):
+        """Where the output is a broken pipe, rich exits with 1, which means a broken guarantee."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+    return Screen(highlight=False)
 
 
 def name_program() -> str:
