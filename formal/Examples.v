@@ -7,7 +7,7 @@ From Privmax Require Import Prelude Definitions Scores Exponential Composition
   RestrictedExponential.
 From Privmax Require Import LimitedDomain NestedMargin NoisyMaximum AboveThreshold
   LargeMargin GapTest.
-From Privmax Require Import SetMargin.
+From Privmax Require Import SetMargin Groups.
 
 (* Four candidates; in the second data one record more was counted for the first of them. *)
 Notation four := [finType of 'I_4].
@@ -183,6 +183,53 @@ Qed.
 Example set_margin_closed_example (s := [:: Test 1 4%:R two hundredth; Whole 1 two 1]) :
   private (@drift four 1) (@set_margin _ four 1 s) 4%:R (losses (@loss _) s).
 Proof. by apply: set_margin_private => //=; rewrite four_candidates. Qed.
+
+(* Two individuals, whose rows name one of two groups each; each counts in the group of its first
+   row. The best of a group is drawn from the number of individuals that count in it. *)
+Definition first_group (rows : seq bool) : {set [finType of bool]} :=
+  if rows is c :: _ then [set c] else set0.
+Definition best_of_group (d : {ffun 'I_2 -> seq bool}) : four -> rat :=
+  exponential two (lead (people d)).
+Definition alone : {ffun 'I_2 -> seq bool} :=
+  [ffun u => if u == ord0 then [:: true; false] else [::]].
+Definition both : {ffun 'I_2 -> seq bool} := [ffun u => [:: true; false]].
+
+Lemma first_group_one rows : (#|first_group rows| <= 1)%N.
+Proof. by case: rows => [|c rows]; rewrite ?cards0 ?cards1. Qed.
+
+Lemma best_of_group_law d : is_law (best_of_group d).
+Proof. by apply: exponential_law; rewrite ?four_candidates. Qed.
+
+Lemma best_of_group_private : private (@one_more _ _) best_of_group two 0.
+Proof.
+move=> d d' nb; apply: exponential_example.
+case: (people_one_more nb) => ->; [left | left | right] => i;
+  rewrite /lead; case: ifP; rewrite ?lexx ?ler_addl ?addr0 // => _.
+- by move: (people _) => n; rewrite -addn1 PoszD ler_addl lexx.
+- by move: (people _) => n; rewrite -addn1 PoszD ler_addl lexx.
+Qed.
+
+Example groups_example : one_more alone both /\
+  private (@one_more _ _) (groups Some first_group best_of_group) (two ^+ 1) (0 *+ 1).
+Proof.
+split; last first.
+  apply: groups_private => //; [exact: first_group_one | exact: best_of_group_law |].
+  exact: best_of_group_private.
+exists ord_max; split; first by left; rewrite ffunE.
+by move=> u ne; rewrite !ffunE; case: u ne => [[|[|]]].
+Qed.
+
+Example open_groups_example :
+  private (@one_more _ _) (open_groups Some first_group two hundredth best_of_group)
+    ((two * two) ^+ 1) ((hundredth + 0) *+ 1).
+Proof.
+apply: open_groups_private => //; [exact: first_group_one | exact: best_of_group_law |].
+exact: best_of_group_private.
+Qed.
+
+Example one_key_each_example :
+  private (@one_more [finType of 'I_2] _) (groups Some first_group (found two hundredth)) two hundredth.
+Proof. by apply: (one_key_each_private Some first_group_one). Qed.
 
 (* Real numbers have n-th roots: so has every real closed field. *)
 Section Roots.

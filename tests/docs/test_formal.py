@@ -190,6 +190,9 @@ HEADLINES = (
     "gap_test_private",
     "gap_test_competes",
     "set_margin_private",
+    "groups_private",
+    "open_groups_private",
+    "one_key_each_private",
 )
 
 

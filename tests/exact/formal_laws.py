@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from math import comb, prod
 from typing import Any
 
@@ -286,6 +286,31 @@ def released(
 def _safe_weight(u: Numeral, v: Numeral, q: Scores, chosen: frozenset[int]) -> Numeral:
     """The weight of the only set there is does not matter: nobody is outside of it."""
     return u**0 if len(chosen) == len(q) else set_weight(u, v, q, chosen)
+
+
+def part(
+    data: Sequence[Sequence[tuple[Any, Any]]],
+    group: Any,
+    counts_in: Callable[[Sequence[tuple[Any, Any]]], Iterable[Any]],
+) -> list[list[tuple[Any, Any]]]:
+    """Groups.v: the rows of one group, of each individual; a row is a group and an item."""
+    return [[row for row in own if row[0] == group and group in counts_in(own)] for own in data]
+
+
+def open_draw(
+    r: Numeral, delta: Numeral, people: int, law: Mapping[Any, Numeral]
+) -> dict[Any, Numeral]:
+    """Groups.v: found, open_draw; "absent" is a group that is not released."""
+    found = chance(r, delta, people)
+    return {"absent": 1 - found, **{outcome: found * share for outcome, share in law.items()}}
+
+
+def table(laws: Sequence[Mapping[Any, Numeral]]) -> dict[tuple[Any, ...], Numeral]:
+    """Groups.v: one outcome for each group, all draws independent."""
+    return {
+        tuple(outcome for outcome, _ in one): prod(share for _, share in one)
+        for one in product(*(law.items() for law in laws))
+    }
 
 
 def large_margin(

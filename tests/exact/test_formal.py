@@ -13,14 +13,16 @@ import importlib.util
 import math
 import random
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from flint import arb, fmpq
 
@@ -41,7 +43,11 @@ from privmax.mechanisms import nested_margin as nested_code
 from privmax.mechanisms.stages import Stage
 from privmax.noise import balls
 from privmax.noise.balls import precision
+from privmax.one_key_each import OneKeyEach
 from privmax.privacy import drift
+from privmax.sources.grouped import Grouping
+from privmax.sources.reading import grouped
+from privmax.sources.tables import Columns
 
 pytestmark = pytest.mark.slow
 
@@ -645,6 +651,67 @@ def test_large_margin(part: int) -> None:
             assert close(share, drawn[score], 1e-9)
 
 
+def _own_groups(times: int) -> Callable[[Sequence[tuple[str, str]]], list[str]]:
+    """The rule of the code: the groups that most rows name, of two the one that comes first."""
+
+    def counts_in(own: Sequence[tuple[str, str]]) -> list[str]:
+        number = Counter(group for group, _ in own)
+        return sorted(number, key=lambda group: (-number[group], group))[:times]
+
+    return counts_in
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_groups(times: int, part: int) -> None:
+    """What is read of each group, and the law of the whole table, declared and open."""
+    dice, names, items = random.Random(21), ("a", "b", "c"), ("x", "y")
+    mechanism = GapTest(epsilon=1, delta="0.1")
+    finder = OneKeyEach(epsilon="0.5", delta="0.05")
+    for _ in range(24 // part):
+        data = [
+            [(dice.choice(names), dice.choice(items)) for _ in range(dice.randint(0, 4))]
+            for _ in range(dice.randint(2, 9))
+        ]
+        data.append([("a", "x"), ("b", "x"), ("b", "y")])
+        rows = [(str(who), *row) for who, own in enumerate(data) for row in own]
+        frame = pd.DataFrame(rows, columns=["user", "group", "item"])
+        parts = {name: formal.part(data, name, _own_groups(times)) for name in names}
+        with closing(
+            grouped(frame, Columns("item", "user"), Grouping("group", names, times))
+        ) as source:
+            read = [source.profile(number) for number in range(len(names))]
+            people = source.count_chosen(1).tolist()
+        assert people == [sum(map(bool, own)) for own in parts.values()]
+        laws, drawn, found = [], [], []
+        for own, profile, number in zip(parts.values(), read, people, strict=True):
+            q = [sum(any(row[1] == item for row in one) for one in own) for item in items]
+            scores = [0, 0, *q]  # an open universe: two dummies
+            levels = Counter(score for score in q if score)
+            assert sorted(profile._levels._levels) == sorted(levels.items())
+            law = mechanism.law(profile)
+            steps = formal.steps(1, 1, scores)
+            chance = float(formal.chance(math.e, 0.1, steps))
+            best = formal.top(scores, 1)[0] if steps else None
+            laws.append({None: 1 - chance, best: chance} if steps else {None: 1.0})
+            drawn.append({None: law.none, **({best: law.of(scores[best])} if best else {})})
+            found.append(float(finder.test.chance(number).mid()))
+        for expected, code in (
+            (formal.table(laws), formal.table(drawn)),
+            (
+                formal.table([
+                    formal.open_draw(math.exp(0.5), 0.05, number, law)
+                    for number, law in zip(people, laws, strict=True)
+                ]),
+                formal.table([
+                    {"absent": 1 - chance} | {one: chance * share for one, share in law.items()}
+                    for chance, law in zip(found, drawn, strict=True)
+                ]),
+            ),
+        ):  # fmt: skip
+            assert expected.keys() == code.keys()
+            assert all(close(expected[one], code[one], 1e-9) for one in code)
+
+
 def _wrong_slips(self: LimitedDomain) -> int:
     return self.rank + 1
 
@@ -716,7 +783,17 @@ def _near_laplace(x: Any, k: int) -> Any:
 _right_bound, _right_laplace = formal.bound, formal.laplace
 
 
+def _every_row(data: Any, group: Any, counts_in: Any) -> list[list[Any]]:
+    return _right_part(data, group, lambda own: [group])
+
+
+_right_part = formal.part
+
+
 def test_a_change_of_formal_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formal, "part", _every_row)
+    with pytest.raises(AssertionError):
+        test_groups(1, 12)
     monkeypatch.setattr(formal, "clip", _clip_nothing)
     with pytest.raises(AssertionError):
         test_nested_margin("add-remove", None, "closed", 5, monkeypatch)
