@@ -1,6 +1,6 @@
 """Differentially private selection: the best item of a huge or unknown universe.
 
-`select` is the front door; the command `privmax help` lists the pages of the documentation.
+`select` is where to start; the command `privmax help` lists the pages of the documentation.
 """
 
 import sys

@@ -56,7 +56,7 @@ LAYERS = (
     ("sources", "where scores come from, and what pays", "sources ledger warnings samples writing"),
     (
         "release",
-        "the one pipeline, and the doors to it",
+        "the one pipeline, and its entry points",
         "payload release best_items groups best_per_group rounds selection maximization advice "
         "auditing testers planning",
     ),

@@ -78,7 +78,7 @@ class Gate:
 
     hosts       what the Host header may say, with the port
     cookie      the name of the cookie: several explorers on one machine do not share it
-    key         opens the door; it is in the printed address
+    key         gives access; it is in the printed address
     session     what the cookie holds
     token       what every form holds
     own_user    whether only processes of this user may connect, where the system tells; whatever

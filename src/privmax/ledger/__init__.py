@@ -1,6 +1,6 @@
 """A durable privacy budget: nothing is released uncharged, nothing is charged twice.
 
-`Ledger` is the front door. Every release is made in one order: charge (committed durably), draw,
+`Ledger` is where to start. Every release is made in one order: charge (committed durably), draw,
 record, and only then hand out what was recorded.
 """
 

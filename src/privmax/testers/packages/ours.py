@@ -1,4 +1,4 @@
-"""privmax: every mechanism of the registry, and the front door."""
+"""privmax: every mechanism of the registry, and `select`."""
 
 from __future__ import annotations
 
