@@ -125,8 +125,8 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
         Mistake(
             "A missing bound",
             (f"privmax {MEMBERS} --label card --epsilon 1",),
-            "The smallest and the largest value belong to somebody, so they are not read from the "
-            "data.",
+            "The smallest and the largest value belong to single people, so they are not read from "
+            "the data.",
             (("--low:", "Add --low NUMBER"),),
         ),
         Mistake(

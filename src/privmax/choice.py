@@ -16,7 +16,7 @@ from privmax.mechanisms.nested_margin import NestedMargin
 from privmax.mechanisms.peeling import Ranker
 from privmax.mechanisms.permute_and_flip import PermuteAndFlip
 from privmax.mechanisms.ranked_margin import RankedMargin
-from privmax.mechanisms.registry import MECHANISMS
+from privmax.mechanisms.registry import MECHANISMS, OPEN_REASON
 from privmax.mechanisms.set_margin import SetMargin
 from privmax.mechanisms.sets import SetMechanism
 from privmax.mechanisms.sharp_margin import SharpMargin
@@ -104,7 +104,7 @@ def auto(
     if k > 1:
         return (_choose_list if ranked else _choose_set)(price, size, rule, growth, k)
     if size is None:
-        return Choice(_nested_margin(price, rule, growth), "the universe is open")
+        return Choice(_nested_margin(price, rule, growth), OPEN_REASON)
     flip = PermuteAndFlip(epsilon=price.epsilon, neighbors=rule)
     if price.delta == 0:
         return Choice(flip, "delta is 0")
@@ -151,7 +151,7 @@ def _choose_set(
     epsilon, delta = Fraction(price.epsilon), Fraction(price.delta)
     margin = SetMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, k=k)
     if size is None:
-        return Choice(margin, "the universe is open")
+        return Choice(margin, OPEN_REASON)
     _check_number(k, size)
     contenders = _set_contenders(price, neighbors, k)
     if k > COMPARED_BY_MISSES:
@@ -194,7 +194,7 @@ def _choose_list(
         needed, unranked = map(_describe_lead, _leads((ranked, margin), None))
         return Choice(
             ranked,
-            f"the universe is open; an order needs a lead of {needed} records, a set {unranked}; "
+            f"{OPEN_REASON}; an order needs a lead of {needed} records, a set {unranked}; "
             f"two items are told apart from {ranked.apart()} records on",
         )
     _check_number(k, size)

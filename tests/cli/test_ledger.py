@@ -73,8 +73,7 @@ def test_what_is_left_and_the_request_are_printed(counts, file):
     assert run.stdout.splitlines() == [
         "item       rain boots",
         "cost       epsilon 1, delta 1e-06",
-        "mechanism  finds a clear winner without a list of items "
-        "(NestedMargin: the universe is open)",
+        "mechanism  finds a clear winner without a list of items (NestedMargin)",
         "left       epsilon 1, delta 9e-06",
         "request    r1",
     ]

@@ -97,8 +97,7 @@ def test_people_are_counted_in_a_parquet_file(parquet):
     assert run.stdout.splitlines() == [
         "item       rain boots",
         "cost       epsilon 1, delta 1e-06",
-        "mechanism  finds a clear winner without a list of items "
-        "(NestedMargin: the universe is open)",
+        "mechanism  finds a clear winner without a list of items (NestedMargin)",
     ]
 
 

@@ -82,6 +82,9 @@ def _bound_at_zero(mechanism: Mechanism, universe: int | None) -> LastDraw:
     return LastDraw(1, mechanism.privacy().epsilon, mechanism.neighbors, noise="none")
 
 
+OPEN_REASON = "the universe is open"
+"""Why a mechanism is chosen that needs no list of candidates, as `Release.why` says."""
+
 _PURE = {"epsilon": 1}
 _SMALL = {"epsilon": 1, "delta": "0.05"}
 _PAPER = {"epsilon": 6, "delta": "0.3", "cap": 5}
@@ -328,7 +331,7 @@ def registered_name(mechanism: object) -> str | None:
 
 
 def describe_mechanism(mechanism: object, why: str) -> str:
-    """Describe a mechanism in words, its name last.
+    """Describe a mechanism in words, its name last and a reason that the words do not imply.
 
     Args:
         mechanism: What drew the answer.
@@ -337,13 +340,16 @@ def describe_mechanism(mechanism: object, why: str) -> str:
     Examples:
         >>> describe_mechanism(build("permute-and-flip", epsilon=1), "delta is 0")
         'draws an item, likelier the better it is (PermuteAndFlip: delta is 0)'
+        >>> describe_mechanism(build("gap-test", epsilon=1, delta="1e-6"), OPEN_REASON)
+        'releases the best items if they lead by enough (GapTest)'
         >>> describe_mechanism(object(), "you chose it")
         'you chose it (object)'
     """
     name = registered_name(mechanism)
     if name is None:
         return f"{why} ({type(mechanism).__name__})"
-    return f"{MECHANISMS[name].does} ({MECHANISMS[name].name}: {why})"
+    reason = why.removeprefix(OPEN_REASON).removeprefix("; ")
+    return f"{MECHANISMS[name].does} ({MECHANISMS[name].name}{reason and f': {reason}'})"
 
 
 def check_name(name: str, option: str = "mechanism", others: Collection[str] = ()) -> None:
