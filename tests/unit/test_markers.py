@@ -134,7 +134,7 @@ def test_a_missing_row_is_a_missing_genotype(genotypes, status):
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("ibis")
     frame = pandas.DataFrame(long_form(genotypes, status)).iloc[4:]  # the first person has none
-    with pytest.raises(DataError, match="Not everybody has a genotype"):
+    with pytest.raises(DataError, match="Not everyone has a genotype"):
         by_name(top_markers, frame, **LONG, **SURE)
     assert (
         by_name(top_markers, frame, **LONG, **SURE, columns=GenotypeColumns(missing="null")).item
