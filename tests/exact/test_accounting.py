@@ -7,8 +7,8 @@ from fractions import Fraction
 from itertools import product
 
 import pytest
+from rounding import MODES, rounding
 
-from privmax import accounting
 from privmax.accounting import Program
 from privmax.composition import epsilon_of_rho
 from privmax.errors import ParameterError
@@ -127,7 +127,7 @@ def test_where_losses_are_not_composed_rho_counts():
     noise = [(1, Fraction(100), 3)]
     for program, delta in (
         (Program(gaussians=noise, rest=Fraction(1, 100)), MILLIONTH),
-        (Program(gaussians=noise), Fraction(1, 10**12)),
+        (Program(gaussians=noise), Fraction(1, 1 << 201)),
         (Program(gaussians=[(10**9, Fraction(10**20), 3)]), MILLIONTH),
         (Program(rounds=[(Fraction(1000), 3)]), MILLIONTH),
         (Program(), MILLIONTH),
@@ -182,12 +182,37 @@ def test_parameters_beyond_all_floats_are_left_to_rho(power):
 
 
 @pytest.mark.slow
-def test_many_releases_have_a_larger_margin(monkeypatch):
-    """Transforms of 16,000 releases were off by 4e-12, those of 20 by less than 1e-14."""
-    program = Program(gaussians=[(1, Fraction(10**10), 9000)])
-    found = program.epsilon_by_losses("1e-9")
-    monkeypatch.setattr(accounting, "FLOATS_EACH", 0.0)
-    assert program.epsilon_by_losses("1e-9") < found
+def test_many_releases_cost_what_one_release_of_the_same_rho_costs():
+    """Up to what a law on a grid adds; the noise is so wide that it is all but continuous."""
+    many = Program(gaussians=[(1, Fraction(10**10), 9000)]).epsilon_by_losses("1e-9")
+    one = Program(gaussians=[(1, Fraction(10**10, 9000), 1)]).epsilon_by_losses("1e-9")
+    assert one < many < one * Fraction(1002, 1000)
+
+
+def test_small_deltas_have_losses_too():
+    program = Program(gaussians=[(1, Fraction(100), 3)])
+    for power in (12, 30, 60):
+        delta = Fraction(1, 10**power)
+        by_rho = epsilon_of_rho(program.rho(), delta)
+        assert by_rho * Fraction(9, 10) < program.epsilon(delta) < by_rho * Fraction(99, 100)
+
+
+def test_too_many_releases_are_left_to_rho():
+    for times in (10**20, 10**300):
+        program = Program(gaussians=[(1, Fraction(10**8), times)])
+        assert program.epsilon(MILLIONTH) == epsilon_of_rho(program.rho(), MILLIONTH)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES)
+def test_no_rounding_makes_a_program_cheaper_than_its_exact_delta(mode):
+    program = Program(rounds=[(Fraction(1, 3), 2)], gaussians=[(3, Fraction(40), 2)])
+    with rounding(mode):
+        epsilon = program.epsilon_by_losses(MILLIONTH)
+    assert epsilon == pytest.approx(program.epsilon(MILLIONTH), rel=1e-9)
+    noise = together(*[gaussian(3, 40)] * 2)
+    plays = [[draw(1 / 3, part) for part in parts] for parts in product(PARTS, repeat=2)]
+    assert max(exact_delta(float(epsilon), noise, *play) for play in plays) <= MILLIONTH
 
 
 @pytest.mark.slow

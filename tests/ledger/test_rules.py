@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
@@ -13,6 +14,7 @@ import pytest
 from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rounding import MODES, rounding
 
 from privmax.composition import price_by_concentration
 from privmax.errors import LedgerError, ParameterError
@@ -20,14 +22,17 @@ from privmax.ledger import RULES, Charge, Ledger
 from privmax.ledger.rules import (
     BITS,
     DIFFERENT,
+    ROOM,
     STEPS,
     Conversion,
+    _epsilon_of_responses,
     close,
     less,
     rule_for,
     short,
     total_of,
 )
+from privmax.losses import response_epsilon
 from privmax.noise.balls import ball, precision
 from privmax.numbers import exact
 from privmax.privacy import Privacy
@@ -188,7 +193,7 @@ def test_the_exact_delta_refuses_a_price_that_is_too_low():
 
 
 def test_a_budget_without_enough_delta_cannot_be_concentrated():
-    for rule, delta in (("zcdp", 0), ("zcdp", "1e-70"), ("pld", 0), ("pld", "1e-9")):
+    for rule, delta in (("zcdp", 0), ("zcdp", "1e-70"), ("pld", 0), ("pld", "1e-70")):
         with pytest.raises(
             ParameterError, match=f"^delta=.*the rule {rule} needs a delta of at least"
         ):
@@ -207,10 +212,10 @@ def test_huge_prices_cost_their_sum():
 
 
 def test_charges_that_are_too_many_for_distributions_are_not_convolved(monkeypatch):
-    def refuse():
+    def refuse(*_):
         raise AssertionError("this would take long")
 
-    monkeypatch.setattr("privmax.ledger.rules._losses", refuse)
+    monkeypatch.setattr("privmax.ledger.rules.response_epsilon", refuse)
     assert RULES["pld"]._epsilon({str(STEPS): 1000}, SLACK) is None
 
 
@@ -243,26 +248,143 @@ def test_small_epsilons_are_rounded_up_to_the_grid():
     assert total("pld", times(3, Fraction(1, 10**9))).spent.epsilon == Fraction(3, 10**9)
 
 
-def test_without_the_package_the_rule_says_what_to_install(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "dp_accounting.pld.privacy_loss_distribution", None)
-    with pytest.raises(LedgerError, match=r'pip install "\.\[pld\]"'):
-        Ledger.create(tmp_path / "budget.db", budget=BUDGET, rule="pld")
-    monkeypatch.undo()
+def test_the_rule_needs_no_other_package(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "dp_accounting", None)
     with Ledger.create(tmp_path / "budget.db", budget=BUDGET, rule="pld") as ledger:
-        assert [event.kind for event in ledger.history()] == ["created"]
-
-
-def test_without_the_package_a_ledger_can_be_read_and_raised(monkeypatch, tmp_path):
-    file = tmp_path / "budget.db"
-    with Ledger.create(file, budget=BUDGET, rule="pld") as ledger:
-        for _ in range(3):
-            with monkeypatch.context() as bare, Ledger(file) as reader:
-                bare.setitem(sys.modules, "dp_accounting.pld.privacy_loss_distribution", None)
-                spent = reader.spent
-                reader.grant(Privacy(1), why="more")
-            assert ledger.spent == spent
+        for _ in range(40):
             ledger.charge(Charge(Privacy("1/10")), {})
-        assert ledger.verify() == []
+        assert ledger.spent.epsilon < 3
+
+
+# What other machines and older versions recorded
+
+
+OLD = {
+    "5e-6": {
+        "820 40": "3195810732380128682674609665/1237940039285380274899124224",
+        "512 30 77 10": "6472477148755120179727123729/4951760157141521099596496896",
+        "4096 3 9000 2": "9153895144291292446635808661/2475880078570760549798248448",
+        "30037 1 27505 1": "2173873656657505749725876265/309485009821345068724781056",
+        "1 500": "8747243221215316635932377689/1267650600228229401496703205376",
+    },
+    "5e-10": {
+        "820 40": "8644250467092581856362352001/2475880078570760549798248448",
+        "512 30 77 10": "8772037160793322569841747047/4951760157141521099596496896",
+        "4096 3 9000 2": "9153986297032530485879881277/2475880078570760549798248448",
+        "30037 1 27505 1": "2173875297096526552129976911/309485009821345068724781056",
+        "1 500": "8213007721794905822511949917/633825300114114700748351602688",
+    },
+}
+"""By the slack: what version 0.2.0 computed with dp-accounting 0.6.0 for so many charges of so many
+steps each.
+"""
+
+
+def before_and_after(tally, slack):
+    """The totals before and after the last charge of a tally."""
+    numbers = [int(number) for number in tally.split()]
+    charges = [
+        charge
+        for steps, many in zip(numbers[::2], numbers[1::2], strict=True)
+        for charge in times(many, Fraction(steps, STEPS))
+    ]
+    budget = Privacy(100, 2 * Fraction(slack))
+    rule = RULES["pld"]
+    whole = rule.start(budget)
+    for charge in charges[:-1]:  # only what is compared is computed
+        whole = replace(whole.bind(charge), state=rule._add_price(whole.state, charge))
+    whole = replace(whole, spent=Privacy(0, budget.delta / 2))
+    return whole, charges[-1], rule.add(whole, charges[-1])
+
+
+def recorded_as(total, epsilon):
+    return replace(total, spent=Privacy(epsilon, total.spent.delta))
+
+
+@pytest.mark.parametrize(
+    ("slack", "tally", "epsilon"),
+    [(slack, *pair) for slack, found in OLD.items() for pair in found.items()],
+)
+def test_what_older_versions_recorded_is_accepted(slack, tally, epsilon):
+    before, charge, after = before_and_after(tally, slack)
+    assert RULES["pld"].counts(before, charge, recorded_as(after, Fraction(epsilon)))
+    assert after.spent.epsilon <= Fraction(epsilon)  # less is spent now
+
+
+@pytest.mark.parametrize("tally", ["820 40", "512 30 77 10", "4096 3 9000 2"])
+def test_only_what_is_proved_here_is_accepted_and_not_much_more(tally):
+    before, charge, after = before_and_after(tally, SLACK)
+    proved = _epsilon_of_responses(after.state["tally"], SLACK)
+    left = _epsilon_of_responses(after.state["tally"], SLACK * (1 - ROOM))
+    assert proved < left == after.spent.epsilon
+    unit, much = Fraction(1, 1 << 64), Fraction(1, 1000)
+    for epsilon, right in (
+        (proved, True), (left, True), (proved - unit, False), (left + much, False), (0, False),
+    ):  # fmt: skip
+        recorded = recorded_as(after, Fraction(epsilon))
+        assert RULES["pld"].counts(before, charge, recorded) is right, float(epsilon)
+    least = {Fraction(n, STEPS): many for n, many in pairs_of(after.state["tally"])}
+    assert hockey_stick(least, proved) <= ball(SLACK)
+    assert hockey_stick(least, proved - 2 * unit) > ball(SLACK * (1 - Fraction(1, 1 << 27)))
+
+
+def pairs_of(tally):
+    return [(int(steps), many) for steps, many in tally.items()]
+
+
+def test_a_cost_that_fell_is_refused():
+    before, charge, after = before_and_after("820 40", SLACK)
+    before = recorded_as(before, after.spent.epsilon + Fraction(1, 1 << 60))
+    assert RULES["pld"].add(before, charge).spent.epsilon == before.spent.epsilon
+    assert not RULES["pld"].counts(before, charge, recorded_as(after, after.spent.epsilon))
+
+
+MIXED = [Charge(Privacy(Fraction(200 + 7 * (n % 9), 10_000))) for n in range(120)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("writer", MODES)
+def test_machines_that_round_otherwise_go_on_with_each_other(tmp_path, writer):
+    """Each reads, verifies and adds to what the other recorded, to the last bit as it is."""
+    readers = [mode for mode in MODES if mode != writer]
+    with Ledger.create(tmp_path / "budget.db", budget=BUDGET, rule="pld"):
+        pass
+    for turn in range(3):
+        for mode in (writer, *readers):
+            with Ledger(tmp_path / "budget.db") as ledger, computing(mode):
+                for charge in MIXED[40 * turn : 40 * turn + 10]:
+                    ledger.charge(charge, {}).record("x")
+                assert ledger.verify() == []
+
+
+@contextmanager
+def computing(mode):
+    """Compute losses, and nothing else, as a processor would that rounds otherwise."""
+    with pytest.MonkeyPatch.context() as patch:
+
+        def compute(*given):
+            with rounding(mode):
+                return response_epsilon(*given)
+
+        patch.setattr("privmax.ledger.rules.response_epsilon", compute)
+        yield
+
+
+@pytest.mark.parametrize("part", [Fraction(-1, 10**6), Fraction(1, 1000)], ids=["less", "more"])
+def test_a_machine_that_is_wrong_is_not_gone_on_with(tmp_path, part, monkeypatch):
+    file = tmp_path / "budget.db"
+    with Ledger.create(file, budget=BUDGET, rule="pld") as ledger, monkeypatch.context() as patch:
+        for charge in MIXED[:60]:
+            ledger.charge(charge, {})
+        patch.setattr(
+            "privmax.ledger.rules.response_epsilon",
+            lambda *given: response_epsilon(*given) * (1 + part),
+        )
+        ledger.charge(MIXED[60], {})
+    with Ledger(file) as ledger:
+        assert [fault.seq for fault in ledger.verify()] == [62]
+        with pytest.raises(LedgerError, match="Event 62 of the ledger 'default' does not follow"):
+            ledger.charge(MIXED[0], {})
 
 
 # All rules

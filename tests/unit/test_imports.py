@@ -50,8 +50,8 @@ LAYERS = (
     (
         "mechanisms",
         "what draws",
-        "profile composition accounting repetition counts relative mechanisms typical choice "
-        "one_key_each",
+        "profile composition losses accounting repetition counts relative mechanisms typical "
+        "choice one_key_each",
     ),
     ("sources", "where scores come from, and what pays", "sources ledger warnings samples writing"),
     (

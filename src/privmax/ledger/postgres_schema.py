@@ -9,8 +9,9 @@ row-level policies allow.
 from __future__ import annotations
 
 from privmax.ledger.events import DEEPEST, LARGEST, LONGEST, REASON, SCHEMA, UNPRINTED
-from privmax.ledger.rules import LEAST, RULES, STEPS
+from privmax.ledger.rules import RULES, STEPS
 from privmax.ledger.shapes import MOMENT
+from privmax.losses import LEAST
 from privmax.numbers import LONGEST as DIGITS
 
 MAKING = 0x504D584C

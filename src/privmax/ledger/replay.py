@@ -17,7 +17,7 @@ from privmax.ledger.events import (
     price_of,
     privacy_of,
 )
-from privmax.ledger.rules import Rule, Total, close, find_rule, total_of
+from privmax.ledger.rules import Rule, Total, find_rule, total_of
 from privmax.ledger.shapes import UNREADABLE
 from privmax.privacy import Privacy
 
@@ -200,11 +200,12 @@ class _Replay:
             if row.kind == events.RESERVED and not before.whole.takes(price_of(body["price"])):
                 yield _MIXED[before.whole.neighbors in (None, price_of(body["price"]).neighbors)]
             expected = after(self.rule, row.kind, body, before, totals)
-            for whose, one, other in (
-                ("the ledger", expected.whole, totals.whole),
-                ("its account", expected.account, totals.account),
+            for whose, *compared in (
+                ("the ledger", before.whole, expected.whole, totals.whole),
+                ("its account", before.account, expected.account, totals.account),
             ):
-                yield from (f"{what} of {whose}" for what in _differences(one, other))
+                found = _differences(self.rule if row.kind == events.RESERVED else None, *compared)
+                yield from (f"{what} of {whose}" for what in found)
         self.whole = totals.whole
         if row.account is not None and totals.account is not None:
             self.accounts[row.account] = totals.account
@@ -255,7 +256,10 @@ class _Replay:
                 yield "there is no such kind of event"
 
 
-def _differences(expected: Total | None, recorded: Total | None) -> Iterator[str]:
+def _differences(
+    rule: Rule | None, before: Total | None, expected: Total | None, recorded: Total | None
+) -> Iterator[str]:
+    """List in what a recorded total is not the expected one. `rule`: of the ledger, at a charge."""
     if expected is None or recorded is None:
         if expected is not recorded:
             yield "it records no totals, or should record none,"
@@ -266,7 +270,9 @@ def _differences(expected: Total | None, recorded: Total | None) -> Iterator[str
         yield "it does not follow from the events what it records as the neighbor relation"
     if expected.unit != recorded.unit:
         yield "it does not follow from the events what it records as the unit of privacy"
-    if expected.state != recorded.state or not close(expected.spent, recorded.spent):
+    near = rule.is_near(expected, recorded.spent) if rule else expected.spent == recorded.spent
+    falls = before is not None and recorded.spent.epsilon < before.spent.epsilon
+    if expected.state != recorded.state or falls or not near:
         yield "the charges do not add up to what it records as spent"
     if not recorded.fits():
         yield "more is spent than was granted"

@@ -8,17 +8,16 @@ Proof:      docs/proofs/ledger.md
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from importlib import import_module
 from itertools import pairwise
 from typing import Any, Final, Protocol
 
 from privmax.composition import epsilon_of_rho, price_by_concentration
-from privmax.errors import LedgerError, ParameterError, explain_install
+from privmax.errors import ParameterError
 from privmax.ledger.events import Charge, exact_text, label, privacy_json, privacy_of
+from privmax.losses import LEAST, response_epsilon
 from privmax.noise.balls import START, above, precision
 from privmax.numbers import exact, plain
 from privmax.privacy import Privacy, relation
@@ -29,7 +28,9 @@ short.
 """
 
 TOLERANCE = Fraction(1, 1 << 40)
-"""How far, relatively, a recorded total may be from the one computed again."""
+"""How far, relatively, a recorded total may be from the one computed again: orders are chosen in
+floats.
+"""
 
 BASIC: Final = "basic"
 ZCDP: Final = "zcdp"
@@ -39,8 +40,7 @@ GRID = 1 << 64
 """A cost of all charges together is rounded up to a multiple of 1/GRID."""
 
 MOST = 1 << 40
-LEAST = Fraction(1, 1 << 200)
-"""The largest rho and the least slack for which an order is sought."""
+"""The largest rho for which an order is sought."""
 
 STEPS = 1 << 13
 """Privacy loss distributions live on multiples of 1/STEPS."""
@@ -53,13 +53,13 @@ nothing.
 DIFFERENT = 32
 """How many different costs privacy loss distributions are convolved for, at most."""
 
-FLOATS = 1e-15
-"""How much of delta the rounding of floats may cost a charge, of at least a thousand: fifty times
-what was seen.
-"""
+ROOM = Fraction(1, 1 << 20)
+"""What part of its slack `Convolution` leaves, so that other machines prove what one recorded."""
 
-LEAST_PLD = Fraction(1, 10**9)
-"""The least slack for which distributions, in floats, say anything."""
+OLD_ROOM, OLD_ROOM_EACH = Fraction(1, 1 << 9), Fraction(1, 1 << 48)
+"""What older versions left at most, of the slack, and besides for each charge of at least a
+thousand.
+"""
 
 _NOTHING = Privacy(0)
 
@@ -153,6 +153,9 @@ class Rule(Protocol):
         They may differ in what floats may differ in.
         """
 
+    def is_near(self, expected: Total, spent: Privacy) -> bool:
+        """Return whether another machine may have recorded this as spent by a total."""
+
     def check(self, total: Total) -> None:
         """Raise what comes of reading sums that cannot be read, as in a damaged file."""
 
@@ -170,6 +173,9 @@ class Basic:
 
     def counts(self, total: Total, charge: Charge, later: Total) -> bool:
         return total.takes(charge) and later == self.add(total, charge)
+
+    def is_near(self, expected: Total, spent: Privacy) -> bool:
+        return expected.spent == spent
 
     def check(self, total: Total) -> None:
         pass
@@ -201,14 +207,13 @@ class Conversion:
     def counts(self, total: Total, charge: Charge, later: Total) -> bool:
         if not total.takes(charge) or later.state != self._add_price(total.state, charge):
             return False
-        try:
-            expected = self.add(total, charge)
-        except (
-            LedgerError
-        ):  # without the package of the rule nothing is charged here, but the ledger may be read
-            expected = replace(total.bind(charge), spent=later.spent, state=later.state)
-            return later == expected and total.spent.epsilon <= later.spent.epsilon
-        return close(expected.spent, later.spent) and later == replace(expected, spent=later.spent)
+        expected = self.add(total, charge)
+        if later != replace(expected, spent=later.spent):
+            return False
+        return total.spent.epsilon <= later.spent.epsilon and self.is_near(expected, later.spent)
+
+    def is_near(self, expected: Total, spent: Privacy) -> bool:
+        return close(expected.spent, spent)
 
     def check(self, total: Total) -> None:
         self._add_price(total.state, Charge(_NOTHING))
@@ -299,14 +304,17 @@ def _states_rho(state: Mapping[str, Any], charge: Charge) -> bool:
 
 
 class Convolution(Conversion):
-    """Privacy loss distributions, by the package dp-accounting.
+    """Privacy loss distributions.
 
     The tally counts charges by their epsilon.
 
-    Epsilons are rounded up to the grid of the distributions. For costs that do not depend on
-    earlier answers. Each different cost takes a convolution, so if there are more than
-    `DIFFERENT`, charges are counted at the next higher cost that is there, those first for which
-    this costs least. Ledgers that version 0.1.0 made count all of them.
+    Epsilons are rounded up to a grid. For costs that do not depend on earlier answers. Each
+    different cost takes a convolution, so if there are more than `DIFFERENT`, charges are counted
+    at the next higher cost that is there, those first for which this costs least. Ledgers that
+    version 0.1.0 made count all of them.
+
+    What is recorded is computed for a little less than the slack. A machine that rounds otherwise
+    accepts what it proves for the slack itself, up to what older versions recorded.
     """
 
     name = PLD
@@ -327,22 +335,30 @@ class Convolution(Conversion):
         return more if "different" not in state else _merge(more, int(state["different"]))
 
     def _epsilon(self, tally: Mapping[str, int], slack: Fraction) -> Fraction | None:
-        counts = {int(steps): times for steps, times in tally.items()}
-        charges, width = sum(counts.values()), sum(steps * times for steps, times in counts.items())
-        target = float(slack) * (1 - 1e-3) - FLOATS * max(charges, 1000)
-        if charges < 2 or width > WIDEST * STEPS or target <= 0:
-            return None
-        distributions, common = _losses()
-        whole: Any = None
-        for steps, times in sorted(counts.items()):
-            pair = common.DifferentialPrivacyParameters(steps / STEPS, 0.0)
-            part = distributions.from_privacy_parameters(
-                pair, value_discretization_interval=1 / STEPS
-            )
-            part = part.self_compose(times) if times > 1 else part
-            whole = part if whole is None else whole.compose(part)
-        epsilon = whole.get_epsilon_for_delta(target)
-        return Fraction(epsilon) * (1 + TOLERANCE) if math.isfinite(epsilon) else None
+        return _epsilon_of_responses(tally, slack * (1 - ROOM))
+
+    def is_near(self, expected: Total, spent: Privacy) -> bool:
+        if spent.delta != expected.spent.delta:
+            return False
+        if spent == expected.spent:
+            return True
+        state, slack = expected.state, exact("slack", expected.state["slack"])
+        charges = sum(state["tally"].values())
+        old = slack * (1 - OLD_ROOM) - OLD_ROOM_EACH * max(charges, 1000)
+        least, most = (_epsilon_of_responses(state["tally"], delta) for delta in (slack, old))
+        sums = privacy_of(state).epsilon
+        least = sums if least is None else min(sums, least)
+        most = sums if most is None else min(sums, most * (1 + TOLERANCE))
+        return least <= spent.epsilon <= max(most, expected.spent.epsilon)
+
+
+def _epsilon_of_responses(tally: Mapping[str, int], delta: Fraction) -> Fraction | None:
+    """Return what as many randomized responses cost together as a tally counts."""
+    counts = {int(steps): times for steps, times in tally.items()}
+    width = sum(steps * times for steps, times in counts.items())
+    if sum(counts.values()) < 2 or width > WIDEST * STEPS or delta < LEAST:
+        return None
+    return response_epsilon(counts, Fraction(1, STEPS), delta)
 
 
 def _merge(tally: Mapping[str, int], most: int) -> dict[str, int]:
@@ -360,18 +376,6 @@ def _merge(tally: Mapping[str, int], most: int) -> dict[str, int]:
     return {str(steps): times for steps, times in counts.items()}
 
 
-def _losses() -> tuple[Any, Any]:
-    """Return the modules of dp-accounting; it ships no types."""
-    try:
-        names = "privacy_loss_distribution", "common"
-        one, other = (import_module(f"dp_accounting.pld.{name}") for name in names)
-    except ImportError:
-        raise LedgerError(
-            'The rule "pld" needs a package that is not installed. ' + explain_install("pld")
-        ) from None
-    return one, other
-
-
 RULES: Final[Mapping[str, Rule]] = {
     rule.name: rule for rule in (Basic(), Concentration(), Convolution())
 }
@@ -380,16 +384,13 @@ RULES: Final[Mapping[str, Rule]] = {
 def rule_for(name: object, budget: Privacy) -> Rule:
     """Return the rule of a new ledger, if it can be used with its budget."""
     rule = find_rule(name)
-    least = LEAST_PLD if rule.name == PLD else LEAST
-    if rule.name != BASIC and budget.delta / 2 < least:
+    if rule.name != BASIC and budget.delta / 2 < LEAST:
         raise ParameterError(
             "delta",
             plain(budget.delta),
-            f"the rule {rule.name} needs a delta of at least {float(2 * least)}",
+            f"the rule {rule.name} needs a delta of at least {float(2 * LEAST)}",
             "Or use the rule basic.",
         )
-    if rule.name == PLD:
-        _losses()
     return rule
 
 

@@ -19,8 +19,8 @@ RULES = {
     "basic": "Basic (sequential) composition: the ε of all releases add up, and so do their δ.",
     "zcdp": "Zero-concentrated differential privacy: the ρ of all releases add up, and are "
     "converted to (ε, δ).",
-    "pld": "Privacy loss distributions of all releases are convolved, numerically and rounded "
-    "against the claim.",
+    "pld": "Privacy loss distributions of all releases are convolved, with errors bounded and "
+    "counted against the claim.",
 }
 """How the rule of a ledger adds costs up, in words."""
 
