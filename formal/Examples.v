@@ -7,7 +7,7 @@ From Privmax Require Import Prelude Definitions Scores Exponential Composition
   RestrictedExponential.
 From Privmax Require Import LimitedDomain NestedMargin NoisyMaximum AboveThreshold
   LargeMargin GapTest.
-From Privmax Require Import SetMargin Groups.
+From Privmax Require Import SetMargin Groups NoisyCounts RankedMargin.
 
 (* Four candidates; in the second data one record more was counted for the first of them. *)
 Notation four := [finType of 'I_4].
@@ -230,6 +230,34 @@ Qed.
 Example one_key_each_example :
   private (@one_more [finType of 'I_2] _) (groups Some first_group (found two hundredth)) two hundredth.
 Proof. by apply: (one_key_each_private Some first_group_one). Qed.
+
+(* The best two by the gap test, then their counts, or their order. *)
+Definition best_two (o : option {set four}) : {set four} :=
+  if o is Some A then if (#|A| <= 2)%N then A else set0 else set0.
+
+Lemma best_two_le o : (#|best_two o| <= 2)%N.
+Proof. by case: o => [A|] /=; rewrite ?cards0 //; case: ifP; rewrite ?cards0. Qed.
+
+Example laplace_counts_example : counts_private
+  (fun q q' => replace_by 1%N q q' /\ grows 1 q q') (gap_test two hundredth 2 2)
+  (true_counts best_two) (fun o => laplace_for two^-1 (best_two o)) (fun _ y => y)
+  (two * two^-1^-1 ^+ (minn 2 1 * 1)) (hundredth + 0).
+Proof.
+apply: laplace_counts_private => //; first exact: best_two_le.
+  by move=> q; apply: gap_test_law; rewrite ?four_candidates.
+move=> q q' [nb _]; apply: gap_test_private; rewrite ?four_candidates //.
+by exists (- 1%:Z); apply: replace_moves.
+Qed.
+
+Example ranked_margin_example : counts_private (@together four 1 1) (gap_test two hundredth 1 2)
+  (true_counts best_two) (fun o => laplace_for two^-1 (best_two o)) (differences best_two)
+  (two * two^-1^-1 ^+ (minn 1 2./2 * 1)) (hundredth + 0).
+Proof.
+apply: ranked_margin_laplace => //; first exact: best_two_le.
+  by move=> q; apply: gap_test_law; rewrite ?four_candidates.
+move=> q q' [nb _]; apply: gap_test_private; rewrite ?four_candidates //.
+by apply: add_remove_drift; case: nb => nb; [left | right].
+Qed.
 
 (* Real numbers have n-th roots: so has every real closed field. *)
 Section Roots.

@@ -193,6 +193,8 @@ HEADLINES = (
     "groups_private",
     "open_groups_private",
     "one_key_each_private",
+    "laplace_counts_private",
+    "ranked_margin_laplace",
 )
 
 

@@ -313,6 +313,16 @@ def table(laws: Sequence[Mapping[Any, Numeral]]) -> dict[tuple[Any, ...], Numera
     }
 
 
+def counts_exponent(k: int, m: int, s: int) -> int:
+    """NoisyCounts.v: laplace_counts_private; the counts cost 1/x to this power."""
+    return min(k, m) * s
+
+
+def order_exponent(k: int, m: int, s: int) -> int:
+    """RankedMargin.v: ranked_margin_laplace; the order costs 1/x to this power."""
+    return min(m, k // 2) * s
+
+
 def large_margin(
     w: Numeral,
     thresholds: Sequence[int],

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +34,12 @@ from privmax import (
     LimitedDomain,
     NestedMargin,
     NoisyMaximum,
+    Privacy,
     Profile,
     RestrictedExponential,
     SetMargin,
 )
+from privmax.counts import choose_noise
 from privmax.mechanisms import cells, gap_test, guards, set_margin, weights
 from privmax.mechanisms import nested_margin as nested_code
 from privmax.mechanisms.stages import Stage
@@ -45,6 +47,7 @@ from privmax.noise import balls
 from privmax.noise.balls import precision
 from privmax.one_key_each import OneKeyEach
 from privmax.privacy import drift
+from privmax.relative import choose_order_noise
 from privmax.sources.grouped import Grouping
 from privmax.sources.reading import grouped
 from privmax.sources.tables import Columns
@@ -712,6 +715,20 @@ def test_groups(times: int, part: int) -> None:
             assert all(close(expected[one], code[one], 1e-9) for one in code)
 
 
+def test_scales_of_counts_and_of_orders() -> None:
+    """x = e^(−step/scale) to the power of the theorem is e^(−ε)."""
+    price = Privacy(Fraction(7, 10))
+    for k, growth, s in product(range(1, 9), (None, 1, 2, 5), (1, 3)):
+        for neighbors, times in (("add-remove", 1), ("replace", 2)):
+            facts = {"k": k, "growth": growth, "neighbors": neighbors, "sensitivity": s}
+            m = k if growth is None else times * growth
+            noise = choose_noise(price, **facts).noise
+            assert formal.counts_exponent(k, m, s) / noise.scale == price.epsilon
+            if k > 1 and neighbors == "add-remove":
+                noise = choose_order_noise(price, **facts).noise
+                assert formal.order_exponent(k, m, s) / noise.scale == price.epsilon
+
+
 def _wrong_slips(self: LimitedDomain) -> int:
     return self.rank + 1
 
@@ -791,6 +808,9 @@ _right_part = formal.part
 
 
 def test_a_change_of_formal_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formal, "order_exponent", formal.counts_exponent)
+    with pytest.raises(AssertionError):
+        test_scales_of_counts_and_of_orders()
     monkeypatch.setattr(formal, "part", _every_row)
     with pytest.raises(AssertionError):
         test_groups(1, 12)
