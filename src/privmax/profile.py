@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from privmax.errors import DataError, ParameterError
 from privmax.numbers import whole
@@ -51,6 +51,15 @@ class Reader(Protocol):
 
     def histogram(self, above: int) -> Sequence[Level]:
         """Return the occupied levels with score > `above`, highest first."""
+        ...
+
+
+@runtime_checkable
+class RankedReader(Reader, Protocol):
+    """A reader that finds the highest levels at once, however far apart they are."""
+
+    def highest(self, number: int) -> Sequence[Level]:
+        """Return so many of the highest occupied levels, highest first; all, if there are fewer."""
         ...
 
 
@@ -104,7 +113,7 @@ class Profile:
                     'Declare the whole universe, or "open" if it is not known in advance.',
                 )  # fmt: skip
         self._top: int | None = None
-        self._depth: int | None = None
+        self._depth: float | None = None  # above it all levels are among those that were seen
         self._seen: Sequence[Level] = ()
 
     def __repr__(self) -> str:
@@ -163,10 +172,16 @@ class Profile:
     def _depth_of(self, rank: int, width: int) -> int:
         """Return how far the `rank`-th highest score is below the top.
 
-        It is found by looking ever deeper, first at `width`.
+        It is found by looking ever deeper, first at `width`; or in the levels of the `rank` highest
+        listed candidates, which are at most `rank`, where a reader gives these at once.
         """
         if self.universe is not None and rank > self.universe:
             raise ParameterError("rank", rank, "it must not exceed the size of the universe")
+        if isinstance(self._levels, RankedReader) and sum(n for _, n in self._seen) < rank:
+            self._seen = self._levels.highest(rank)
+            self._depth = self._seen[-1][0] - 1 if len(self._seen) == rank else -math.inf
+            if self._seen:
+                width = max(self.top() - self._seen[-1][0] + 1, 0)
         before: tuple[int, int] | None = None
         if self._steep:
             width = min(width, self.top() // 16 + 1)

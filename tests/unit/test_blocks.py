@@ -1,163 +1,284 @@
-"""Blocks of a discrete Gaussian: their law is exact, and so are the bounds in whole numbers."""
+"""Rows that are taken apart many at a time are those that are read one by one, whatever they hold.
+
+Each file is read in both ways: the same rows come out, or the same refusal.
+"""
 
 from __future__ import annotations
 
-from fractions import Fraction
+import io
+import json
+import random
+from contextlib import ExitStack
 
-import numpy as np
 import pytest
 
-from privmax.noise.balls import ball, precision
-from privmax.noise.blocks import Blocks
-from privmax.testing import SeededCoins
+from privmax.errors import DataError
+from privmax.sources import blocks, separated
+from privmax.sources.blocks import find_form, sort_lines
+from privmax.sources.files import ScoreFile, open_records
+from privmax.sources.places import find_files
+from privmax.sources.reading import open_rows
+from privmax.sources.scale import WHOLE
 
-SMALL = Fraction(4096)  # the least variance whose blocks are of two numbers
-VARIANCES = [SMALL, Fraction(10**6, 7), Fraction(2**50, 3), Fraction(2**80, 5), Fraction(2**96)]
+NAMES = ["q", "p"]
+
+OBJECTS = [
+    b'{"q": "tea", "p": 7}',
+    b'{"p": 7, "q": "tea"}',
+    b'{"q":"tea","p":"7"}',
+    b'{"q": "tea", "p": "7", "q": "ale"}',
+    b'{"q": "tea", "x": 1, "x": 2}',
+    b'{"q": "tea", "x": {"y": 1, "y": 2}}',
+    b'{"q": "tea", "\\u0071": "ale"}',
+    b'{"q": "tea", "p": 1e400}',
+    b'{"q": "tea", "p": 01}',
+    b'{"q": "tea", "p": +1}',
+    b'{"q": "tea", "p": -0}',
+    b'{"q": "tea", "p": 1_0}',
+    b'{"q": "tea", "p": 1.}',
+    b'{"q": "tea", "p": .5}',
+    b'{"q": "tea", "p": 1E+05}',
+    b'{"q": "tea", "p": NaN}',
+    b'{"q": "tea", "p": -Infinity}',
+    b'{"q": "tea", "p": null}',
+    b'{"q": "tea", "p": nullx}',
+    b'{"q": "tea", "p": true}',
+    b'{"q": "tea", "p": "true"}',
+    b'{"q": "tea", "p": "null"}',
+    b'{"q": "tea", "p": True}',
+    b'{"q": "tea", "p": }',
+    b'{"q": "tea", "p": 7,}',
+    b'{"q": "tea", "p": [7]}',
+    b'{"q": "tea", "x": [7, {"q": "ale"}], "p": 7}',
+    b'{"q": "tea", "p": {"q": "ale"}}',
+    b'{"q": ", \\"p\\": ", "p": 7}',
+    b'{"q": ", ", "p": "7"}',
+    b'{"q": "a", "p": "b", "p": "c"}',
+    b'{"q": "tea"}',
+    b'{"q": ""}',
+    b'{"x": "tea"}',
+    b'{"": "tea", "q": "ale"}',
+    b"{}",
+    b"[]",
+    b'"tea"',
+    b"7",
+    b'{"q": "tea", "p": "7"} {"q": "tea", "p": "8"}',
+    b'{"q": "tea", "p": "7"},',
+    b'{"q": "tea", "p": "7"',
+    b'"q": "tea", "p": "7"}',
+    b'{"q": "\\ud800", "p": "7"}',
+    b'{"q": "\\ud83d\\ude00", "p": "7"}',
+    b'{"q": "caf\\u00e9", "p": "7"}',
+    b'{"q": "caf\xc3\xa9", "p": "7"}',
+    b'{"q": "caf\xe9", "p": "7"}',
+    b'{"q": "\xed\xa0\x80", "p": "7"}',
+    b'{"q": "\xef\xbb\xbftea", "p": "7"}',
+    b'\xef\xbb\xbf{"q": "tea", "p": "7"}',
+    b'{"q": "a\x00b", "p": "7"}',
+    b'{"q": "a\tb", "p": "7"}',
+    b'{"q": "a\x1fb", "p": "7"}',
+    b'{"q": "a\\tb", "p": "7"}',
+    b'{"q": "a\rb", "p": "7"}',
+    b'{"q": "a\x7fb", "p": "7"}',
+    b'{"q": "a,b;c", "p": "7"}',
+    b'{"q": " tea ", "p": "7"}',
+    b'{"q": "\'tea\'", "p": "#7"}',
+    b'{"q": "a\xc2\x85b\xe2\x80\xa8c", "p": "7"}',
+    b'\t{"q":\t"tea", "p": "7"}',
+    b' { "q" : "tea" , "p" : "7" } ',
+    b'{"q": "tea", "p": "7"}\r',
+    b"",
+    b" ",
+    b"\r",
+    b"\x0c",
+    b"\xc2\xa0",
+    b'{"q": "' + b"tea" * 50_000 + b'", "p": "7"}',
+    b'{"q": "tea", "p": ' + b"9" * 5_000 + b"}",
+    b'{"q": "tea", "p": "7", ' + b", ".join(b'"x%d": 0' % n for n in range(40)) + b"}",
+]
+"""Lines that a reader might take for something else."""
+
+ROWS = [
+    b"tea,7",
+    b"tea;7",
+    b"tea",
+    b"tea,7,",
+    b"tea,7,8",
+    b",7",
+    b"tea,",
+    b",",
+    b"",
+    b" ",
+    b'"tea",7',
+    b'"tea, green",7',
+    b'"tea ""green""",7',
+    b'"tea\ngreen",7',
+    b'"tea\n\n\ngreen,7\n",7',
+    b'"tea"x,7',
+    b' "tea",7',
+    b'te"a,7',
+    b'"tea,7',
+    b"te\ra,7",
+    b"tea,7\r",
+    b"\r",
+    b"te\x00a,7",
+    b"te\x1fa,7",
+    b"te\x1aa,7",
+    b"caf\xc3\xa9,7",
+    b"caf\xe9,7",
+    b"\xef\xbb\xbfale,7",
+    b" tea ,7",
+    b"tea, 7 ",
+    b"NULL,7",
+    b"#tea,7",
+    b"milk,1e400",
+    b"milk,01",
+    b"milk,+1",
+    b"milk,-0",
+    b"milk,1_0",
+    b"milk,NaN",
+    b"milk,1.0",
+    b"milk,1.5",
+    b"milk,1e3",
+    "milk,１".encode(),
+    "milk,²".encode(),
+    b"milk,\xc2\xa07",
+    b"milk,999999999999999999",
+    b"milk,9999999999999999999",
+    b"milk," + b"0" * 5_000 + b"1",
+    b"good0,7",
+    b"m" * 131_072 + b",7",
+    b"m" * 131_073 + b",7",
+]
+
+SIZES = [1 << 20, 30]
+"""Bytes of a piece: all of the file, and less than two lines."""
 
 
-class Script:
-    """The given answers, and after them bits of one kind."""
-
-    def __init__(self, *answers, bit=None):
-        self.answers = list(answers)
-        self.bit = bit
-
-    def bytes(self, n):
-        answer = self.answers.pop(0)
-        assert len(answer) == n
-        return answer
-
-    def bits(self, n):
-        assert self.bit is not None, "a coin too many"
-        return ((1 << n) - 1) * self.bit
+def outcome(read):
+    """What is read, in an order of its own, or why not."""
+    try:
+        return sorted(read(), key=repr)
+    except DataError as error:
+        return str(error)
 
 
-def first_bits(number, count):
-    """The block's 16 bits, and the 48 after them as they are read."""
-    assert count == 64
-    low = (number & (1 << 48) - 1) << 16
-    return (number >> 48).to_bytes(2, "little"), low.to_bytes(8, "little")
+def slowly(path):
+    with open_records(find_files(path), NAMES) as (names, rows):
+        places = [names.index(name) for name in NAMES]
+        return [tuple(row[place] or None for place in places) for _, row in rows]
 
 
-def chance(blocks, value):
-    """Of a round: that it draws the value and accepts it."""
-    size = abs(value)
-    shares = [
-        one - before for before, one in zip([0, *blocks._cuts()], blocks._cuts(), strict=False)
-    ]
-    if not size:
-        return shares[0]
-    side = 0 if value > 0 else 1
-    if size < blocks.reach:
-        index, offset = divmod(size - 1, 1 << blocks.shift)
-        block = 1 + index + side * len(blocks._firsts)
-        accept = (-ball(blocks._exponent(block, offset))).exp()
-        return shares[block] / (1 << blocks.shift) * accept
-    share = (1 - blocks._cuts()[-2]) / 2
-    excess, rate = size - blocks.reach, ball(blocks.reach / blocks.variance)
-    accept = (-ball(excess**2 / (2 * blocks.variance))).exp()
-    return share * (-excess * rate).exp() * -(-rate).expm1() * accept
+def kept(data):
+    with ExitStack() as stack:
+        table = open_rows(data, NAMES, [], True, stack)
+        return table.backend.con.execute(table.select(*NAMES).sql).fetchall()
+
+
+def scored(path):
+    return ScoreFile(path, ("q",), "p").read(WHOLE).items()
+
+
+def around(line, good):
+    """Files with a line first, in the middle, and last without an end."""
+    usual = [good(number) for number in range(6)]
+    yield b"\n".join([line, *usual, b""])
+    yield b"\n".join([*usual[:3], line, *usual[3:], b""])
+    yield b"\n".join([*usual, line])
+
+
+def person(number):
+    return b'{"q": "tea", "p": "u%d"}' % number
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("line", OBJECTS)
+def test_lines_of_json_are_the_same_taken_apart(tmp_path, monkeypatch, line, size):
+    monkeypatch.setattr(blocks, "PIECE", size)
+    path = tmp_path / "rows.jsonl"
+    for text in around(line, person):
+        path.write_bytes(text)
+        assert outcome(lambda: kept(path)) == outcome(lambda: slowly(path))
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_all_hostile_lines_that_are_json_at_once(tmp_path, monkeypatch, size, end):
+    monkeypatch.setattr(blocks, "PIECE", size)
+    path = tmp_path / "rows.jsonl"
+    fine = []
+    for line in OBJECTS:
+        path.write_bytes(b"\n" + line)
+        fine += [line] if not isinstance(outcome(lambda: slowly(path)), str) else []
+    assert 20 < len(fine) < len(OBJECTS)
+    path.write_bytes(blocks.BOM + end.join([*fine, person(1), *fine, person(2)] * 3))
+    rows = outcome(lambda: kept(path))
+    assert rows == outcome(lambda: slowly(path))
+    assert len(rows) > 3 * len(fine)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("line", ROWS)
+def test_lines_of_csv_are_the_same_taken_apart(tmp_path, monkeypatch, line, size):
+    monkeypatch.setattr(blocks, "PIECE", size)
+    path = tmp_path / "rows.csv"
+    for text in around(line, lambda number: b"good%d,%d" % (number, number)):
+        path.write_bytes(b"q,p\n" + text)
+        expected = outcome(lambda: slowly(path))
+        assert outcome(lambda: kept(io.BytesIO(path.read_bytes()))) == expected
+        fast = outcome(lambda: scored(path))
+        with monkeypatch.context() as patch:
+            patch.setattr(separated, "read_values", lambda *_: None)
+            assert fast == outcome(lambda: scored(path))
+
+
+@pytest.mark.slow
+def test_mutated_lines_are_the_same_taken_apart(tmp_path):
+    chance = random.Random(36)
+    path = tmp_path / "rows.jsonl"
+    parts = [b'"', b"{", b"}", b",", b":", b" ", b"\\", b"7", b"q", b'"q": "', b"\x1f", b"\x01"]
+    refused = 0
+    for _ in range(400):
+        lines = [person(number) for number in range(4)]
+        if chance.random() < 0.5:
+            lines = [b'{"q": "a", "p": %d, "r": "b"}' % number for number in range(4)]
+        text = bytearray(b"\n".join(lines) + b"\n")
+        place = chance.randrange(len(text))
+        text[place : place + chance.randint(0, 2)] = chance.choice(parts)
+        path.write_bytes(bytes(text))
+        expected = outcome(lambda: slowly(path))
+        refused += isinstance(expected, str)
+        assert outcome(lambda: kept(path)) == expected
+    assert 40 < refused < 390
+
+
+def test_usual_lines_are_taken_apart_and_strange_ones_are_not():
+    lines = [json.dumps({"q": f"t{n}", "p": n}).encode() for n in range(50)]
+    (((form, block),), strange) = sort_lines(b"\n".join(lines))
+    assert (form.names, form.bare, block.lines, strange) == (("q", "p"), (False, True), 50, [])
+    lines[7] = b'{"q": "\\u00e9", "p": 7}'
+    lines[8] = b'{"q": null, "p": 7}'
+    (((form, block),), strange) = sort_lines(b"\n".join(lines))
+    assert (block.lines, strange) == (48, lines[7:9])
+    assert block.columns([1])[0][6:9] == ["6", "9", "10"]
+
+
+def test_columns_in_more_orders_than_there_are_files(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    for number in range(24):
+        extra = {f"x{one}": "y" for one in range(number)}
+        rows = [json.dumps({**extra, "q": f"t{number}", "p": f"u{n}"}) for n in range(3)]
+        with path.open("a") as file:
+            file.write("\n".join(rows) + "\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "PIECE", 1)
+        assert outcome(lambda: kept(path)) == outcome(lambda: slowly(path))
 
 
 @pytest.mark.parametrize(
-    "blocks",
-    [Blocks(Fraction(1, 3)), Blocks(Fraction(9), spread=1), Blocks(SMALL, spread=1)],
-    ids=lambda blocks: str(blocks.variance),
+    "line", [b'{"q": ["tea"]}', b'{"q": "a", "q": "b"}', b'{"q": "a\\"b"}', b"{}", b'{"q": "a"} x']
 )
-def test_a_round_accepts_each_number_in_proportion_to_its_weight(blocks):
-    edge = blocks.reach
-    with precision(2000):
-        one = chance(blocks, 0)
-        for value in (1, -1, 2, 3, -edge + 1, edge - 1, edge, -edge, edge + 3):
-            weight = (-ball(value**2 / (2 * blocks.variance))).exp()
-            assert abs(chance(blocks, value) / one / weight - 1) < 1e-60
-
-
-@pytest.mark.parametrize("variance", VARIANCES)
-def test_bounds_of_a_chance_hold_it_and_are_close(variance):
-    blocks, rng = Blocks(variance), np.random.default_rng(1)
-    block = rng.integers(1, 2 * len(blocks._firsts) + 1, 300).astype(np.int16)
-    offset = rng.integers(0, 1 << blocks.shift, 300)
-    offset[:2] = 0, (1 << blocks.shift) - 1
-    low, high = blocks._accept_bounds(block, offset)
-    for place in range(300):
-        x = blocks._exponent(int(block[place]), int(offset[place]))
-        with precision(200):
-            value = (-ball(x)).exp() * (1 << 32)
-            assert int(low[place]) <= value <= int(high[place])
-            assert int(blocks._sure[block[place]]) * (1 << 24) <= value
-        assert high[place] - low[place] < 16 + float(x) ** 4 / 24 * 2**32
-
-
-def test_a_word_that_ties_with_a_cut_is_decided_by_further_bits():
-    blocks = Blocks(Fraction(4))
-    for cut in (0, 1, 5, len(blocks._firsts) + 2):
-        words = first_bits(int(blocks._lows[cut]), 64)
-        assert blocks._draw_block(1, Script(*words, bit=0)).tolist() == [cut]
-        assert blocks._draw_block(1, Script(*words, bit=1)).tolist() == [cut + 1]
-
-
-def test_words_next_to_a_tie_need_no_further_bits():
-    blocks = Blocks(Fraction(4))
-    for cut in (0, 1, 5):
-        before, after = int(blocks._lows[cut]) - 1, int(blocks._highs[cut]) + 1
-        assert blocks._draw_block(1, Script(*first_bits(before, 64))).tolist() == [cut]
-        assert blocks._draw_block(1, Script(*first_bits(after, 64))).tolist() == [cut + 1]
-
-
-def test_sixteen_bits_that_leave_one_block_need_no_more():
-    blocks = Blocks(Fraction(4))
-    with precision(96):
-        ends = [float(cut) * 2**16 for cut in [0, *blocks._cuts()]]
-    for block in (0, 1, 5):
-        word = int((ends[block] + ends[block + 1]) / 2)  # in the middle of its share
-        assert blocks._draw_block(1, Script(word.to_bytes(2, "little"))).tolist() == [block]
-
-
-def test_an_acceptance_that_ties_is_decided_by_further_bits():
-    blocks = Blocks(SMALL)
-    block, offset = np.array([40], np.int16), np.array([1])
-    with precision(200):
-        exact = int(((-ball(blocks._exponent(40, 1))).exp() * (1 << 32)).floor().unique_fmpz())
-    assert exact >> 24 >= blocks._sure[40]
-
-    def reject(word, bit=None):
-        words = bytes([word >> 24]), ((word & (1 << 24) - 1) << 8).to_bytes(4, "little")
-        return blocks._reject(block, offset, Script(*words, bit=bit)).tolist()
-
-    assert reject(exact, bit=0) == []
-    assert reject(exact, bit=1) == [0]
-    assert reject(exact - 12) == []
-    assert reject(exact + 12) == [0]
-
-
-@pytest.mark.parametrize("block", [1, 2])
-def test_first_digits_that_are_equal_to_the_sure_ones_do_not_decide(block):
-    """They may still be those of a number above the chance, which is rejected."""
-    blocks = Blocks(SMALL)
-    with precision(200):
-        chance = ((-ball(blocks._exponent(block, 1))).exp() * 256).floor().unique_fmpz()
-    assert chance == blocks._sure[block]
-    script = Script(bytes([int(chance)]), b"\xff" * 4)
-    assert blocks._reject(np.array([block], np.int16), np.array([1]), script).tolist() == [0]
-
-
-@pytest.mark.parametrize(("last", "sign"), [(-1, -1), (-2, 1)])
-def test_the_tails_lie_beyond_the_blocks_on_both_sides(last, sign):
-    blocks = Blocks(Fraction(100))
-    word = (1 << 64) - 1 if last == -1 else int(blocks._lows[-1]) - 1
-    script, seeded = Script(*first_bits(word, 64)), SeededCoins(3)
-    script.bits = seeded.bits
-    values, rejected = blocks.draw(1, script)
-    assert rejected.tolist() == []
-    assert sign * values[0] >= blocks.reach
-
-
-@pytest.mark.parametrize("variance", [Fraction(1, 10**9), Fraction(1, 2), Fraction(99), *VARIANCES])
-def test_cuts_rise_and_few_cells_are_left_open(variance):
-    blocks = Blocks(variance)
-    assert (np.diff(blocks._lows.astype(object)) >= 0).all()
-    assert (np.diff(blocks._highs.astype(object)) >= 0).all()
-    assert (blocks._lows <= blocks._highs).all()
-    assert np.mean(blocks._cells < 0) < 0.02
-    assert len(blocks._firsts) < 600
+def test_lines_without_a_form(line):
+    assert find_form(line) is None

@@ -323,3 +323,43 @@ def test_repr_shows_nothing():
     window = profile.window(3)
     assert repr(profile) == str(profile) == "Profile(<private>)"
     assert repr(window) == str(window) == "Window(<private>)"
+
+
+# Readers that give the highest levels at once
+
+
+class Ranked(Recorder):
+    """A recorder that gives them."""
+
+    def highest(self, number):
+        self.questions.append(f"highest {number}")
+        return self.levels[:number]
+
+
+FAR = [(10**9, 1), (10**8, 2), (10**6, 1), (1000, 5), (3, 100)]
+
+
+def test_a_far_rank_is_found_with_one_question():
+    ranked, plain = Ranked(*FAR), Recorder(*FAR)
+    windows = [Profile(reader).window(10, rank=5) for reader in (ranked, plain)]
+    assert windows[0] == windows[1]
+    assert ranked.questions == ["highest 5", "maximum"]  # all levels are known then
+    assert len(plain.questions) > 20
+
+
+def test_what_lies_below_the_rank_takes_one_more_question():
+    ranked = Ranked(*FAR)
+    assert Profile(ranked).window(99_999_999, rank=2) == Profile(FAR).window(99_999_999, rank=2)
+    assert ranked.questions == ["highest 2", "maximum", 1]
+
+
+@pytest.mark.parametrize("universe", [None, 20, 200])
+@pytest.mark.parametrize("seed", range(30))
+def test_both_kinds_of_readers_give_the_same_windows(seed, universe):
+    chance = np.random.default_rng(seed)
+    scores = {int(score) for score in chance.zipf(1.3, 8).clip(max=10**9) - chance.integers(0, 9)}
+    levels = [(score, int(chance.integers(1, 3))) for score in scores]
+    one, other = (Profile(kind(*levels), universe=universe) for kind in (Ranked, Recorder))
+    for width, rank in chance.integers(1, 21, (12, 2)).tolist():
+        assert one.window(width, rank) == other.window(width, rank)
+        assert one.down_to(rank) == other.down_to(rank)

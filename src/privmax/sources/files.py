@@ -10,24 +10,27 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import chain
+from itertools import chain, islice
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from privmax.errors import DataError, ParameterError
 from privmax.numbers import EXPONENT, LONGEST, exact
+from privmax.sources.blocks import Batch, Block
 from privmax.sources.conditions import Condition
 from privmax.sources.dialect import PLAIN, Dialect, dialect_of
-from privmax.sources.json_lines import Keys, read_objects
+from privmax.sources.json_lines import Keys, read_batches, read_objects
 from privmax.sources.places import COMPRESSIONS, CSV, JSON, Files, differs
 from privmax.sources.scale import Scale
-from privmax.sources.separated import Rows, open_named, place_in
-from privmax.sources.text import open_binary, open_text
+from privmax.sources.separated import Rows, open_blocks, open_named, place_in
+from privmax.sources.text import open_binary, open_pieces, open_text
+
+T = TypeVar("T")
 
 ENDINGS = (*CSV, *JSON)
 """How the names of such files end."""
@@ -71,30 +74,61 @@ class ScoreFile:
         """Read labels and scores."""
         scores: dict[Any, int | Fraction] = {}
         wanted = [*self.items, self.score]
-        with open_records(self.place, wanted, self.where) as (names, records):
+        with open_values(self.place, wanted, self.where) as (names, batches):
             shown = self.dialect.header_is_public
             places = [place_in(names, "item", name, shown=shown) for name in self.items]
             scored = place_in(names, "score", self.score, shown=shown)
-            label_of = itemgetter(*places)
-            is_single = len(places) == 1
-            for line, record in records:
-                label = label_of(record)
-                if not label or (not is_single and "" in label):
-                    raise DataError(
-                        f"Line {line} has no label. Drop such candidates: no label means no answer."
-                    )
-                if label in scores:
-                    raise DataError(
-                        f"Line {line} repeats a label. Add up or deduplicate its scores first, or, "
-                        f"if a line is one "
-                        "person's, count people: name their column as user."
-                    )
-                text = record[scored]
-                if len(text) <= _DIGITS and text.isdigit() and text.isascii():
-                    scores[label] = int(text)  # nearly all are
-                else:
-                    scores[label] = _number(text, line, scale)
+            for line, batch in batches:
+                if not isinstance(batch, Block):
+                    _add_rows(scores, batch, places, scored, scale)
+                    continue
+                _add_block(scores, batch.columns([*places, scored]), line, scale)
         return scores
+
+
+def _add_block(
+    scores: dict[Any, int | Fraction], columns: list[list[str]], line: int, scale: Scale
+) -> None:
+    """Add rows of labels and a score, together if all scores are short whole numbers."""
+    *labels, texts = columns
+    digits, before = "".join(texts), len(scores)
+    are_plain = digits.isascii() and digits.isdigit() and max(map(len, texts)) <= _DIGITS
+    if are_plain and not any("" in column for column in columns):
+        every = labels[0] if len(labels) == 1 else list(zip(*labels, strict=True))
+        scores.update(zip(every, map(int, texts), strict=True))
+        if len(scores) == before + len(every):
+            return
+        scores = dict(islice(scores.items(), before))  # one by one, to find the line
+    rows = enumerate(zip(*columns, strict=True), line)
+    _add_rows(scores, rows, range(len(labels)), len(labels), scale)
+
+
+def _add_rows(
+    scores: dict[Any, int | Fraction],
+    rows: Iterable[tuple[int | str, Sequence[Any]]],
+    places: Sequence[int],
+    scored: int,
+    scale: Scale,
+) -> None:
+    """Add the labels and scores of rows, one by one."""
+    label_of = itemgetter(*places)
+    is_single = len(places) == 1
+    for line, row in rows:
+        label = label_of(row)
+        if not label or (not is_single and "" in label):
+            raise DataError(
+                f"Line {line} has no label. Drop such candidates: no label means no answer."
+            )
+        if label in scores:
+            raise DataError(
+                f"Line {line} repeats a label. Add up or deduplicate its scores first, or, if a "
+                "line is one person's, count people: name their column as user."
+            )
+        text = row[scored]
+        if len(text) <= _DIGITS and text.isdigit() and text.isascii():
+            scores[label] = int(text)  # nearly all are
+        else:
+            scores[label] = _number(text, line, scale)
 
 
 def header(path: Path, dialect: Dialect = PLAIN) -> tuple[list[str], str]:
@@ -167,6 +201,40 @@ def open_records(
         yield names, matching_rows(every, names, where, shown=dialect.header_is_public)
 
 
+@contextmanager
+def open_values(
+    place: Place, wanted: Sequence[str] | None = None, where: Condition | None = None
+) -> Iterator[tuple[list[str], Iterator[tuple[int, Block | Rows]]]]:
+    """What `open_records` gives, many rows at a time where they need no reader.
+
+    Each block comes with the number of its first line.
+    """
+    is_several = isinstance(place, Files) and len(place.paths) > 1
+    if where is None and not is_several and not is_json(place):
+        with open_blocks(_first(place), dialect_of(place)) as opened:
+            yield opened
+        return
+    with open_records(place, wanted, where) as (names, rows):
+        yield names, iter([(2, rows)])
+
+
+@contextmanager
+def open_batches(place: Place, wanted: Sequence[str]) -> Iterator[Iterator[Batch]]:
+    """The values of JSON Lines in some columns, many lines at a time."""
+    dialect, paths = dialect_of(place), place.paths if isinstance(place, Files) else (place,)
+    if dialect.check:
+        _check_keys(place, wanted, dialect)
+
+    def read() -> Iterator[Batch]:
+        for path in paths:
+            with open_pieces(path, dialect.encoding) as pieces:
+                batches = read_batches(pieces or (), wanted)  # a path is no open file of text
+                is_one = len(paths) == 1 or not isinstance(path, Path)
+                yield from batches if is_one else _name_file(path, batches)
+
+    yield read()
+
+
 def _check_keys(place: Any, names: Sequence[str], dialect: Dialect) -> None:
     """Refuse names that no line of JSON Lines has. The files are read once more for that."""
     keys = Keys(names, dialect)
@@ -214,10 +282,14 @@ def check_layout(path: Path, others: Sequence[str], first: Path, names: Sequence
 
 
 def _name_lines(path: Path, rows: Rows) -> Rows:
+    return _name_file(path, ((f"{line} of {path.name!r}", row) for line, row in rows))
+
+
+def _name_file(path: Path, every: Iterator[T]) -> Iterator[T]:
+    """Yield what is read of a file, whose name its errors give."""
     wrong = None
     try:
-        for line, row in rows:
-            yield f"{line} of {path.name!r}", row
+        yield from every
     except DataError as error:
         wrong = f"The file {path.name!r}: {error}"
     if wrong is not None:

@@ -17,20 +17,46 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from privmax.errors import DataError, nearest
+from privmax.sources.blocks import Batch, sort_lines
 from privmax.sources.dialect import Dialect
-from privmax.sources.text import undecodable
+from privmax.sources.text import read_lines, undecodable
 
 
 def read_objects(
-    file: Iterable[str], names: Sequence[str], lists: Sequence[str] = ()
+    file: Iterable[str], names: Sequence[str], lists: Sequence[str] = (), before: int = 0
 ) -> Iterator[tuple[int, list[Any]]]:
     """Yield the values of each line in the columns of these names, with the number of the line.
 
-    lists    names of columns that hold arrays: their value is the list of the texts in it
+    lists     names of columns that hold arrays: their value is the list of the texts in it
+    before    how many lines there are before these
     """
     readers = [(name, _texts if name in lists else _text) for name in names]
-    for number, values in _objects(file):
+    for number, values in _objects(file, before):
         yield number, [read(number, values.get(name)) for name, read in readers]
+
+
+def read_batches(pieces: Iterable[bytes], names: Sequence[str]) -> Iterator[Batch]:
+    """Yield the values of whole lines in the columns of these names, many lines at a time.
+
+    Lines of one plain form come as a block, with the places of the columns in it; None: it has no
+    such key. The others come as rows.
+    """
+    before = 0
+    for piece in pieces:
+        blocks, others = sort_lines(piece)
+        rows = None
+        try:
+            rows = [row for _, row in read_objects(read_lines(b"\n".join(others)), names)]
+        except DataError:
+            blocks = []  # the number of the line is that in the file
+        if rows is None:
+            rows = [row for _, row in read_objects(read_lines(piece), names, before=before)]
+        for form, block in blocks:
+            at = {key: place for place, key in enumerate(form.names)}
+            yield block, [at.get(name) for name in names]
+        if rows:
+            yield rows
+        before += piece.count(b"\n")
 
 
 class Keys:
@@ -72,9 +98,9 @@ _MOST_KEYS = 10_000
 """Different keys that a check remembers, to name the nearest."""
 
 
-def _objects(file: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+def _objects(file: Iterable[str], before: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the object of each line that is not blank, with the number of the line."""
-    for number, line in _lines(file):
+    for number, line in _lines(file, before):
         if line.isspace():
             continue
         wrong = ""
@@ -93,11 +119,11 @@ def _objects(file: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
         yield number, value
 
 
-def _lines(file: Iterable[str]) -> Iterator[tuple[int, str]]:
+def _lines(file: Iterable[str], before: int) -> Iterator[tuple[int, str]]:
     """Yield the lines of a file, with their numbers."""
-    number, wrong = 0, ""
+    number, wrong = before, ""
     try:
-        for number, line in enumerate(file, 1):
+        for number, line in enumerate(file, before + 1):
             yield number, line
     except UnicodeDecodeError as error:
         wrong = undecodable(error, number)

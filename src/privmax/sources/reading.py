@@ -9,7 +9,7 @@ import io
 import os
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import islice
@@ -24,6 +24,7 @@ from privmax.errors import (
     refuse_given,
 )
 from privmax.numbers import Number
+from privmax.sources.blocks import Batch, Block
 from privmax.sources.conditions import Condition
 from privmax.sources.containers import table_of
 from privmax.sources.containers.pandas import is_frame
@@ -39,14 +40,15 @@ from privmax.sources.files import (
     header,
     is_json,
     is_stream,
-    open_records,
+    open_batches,
+    open_values,
 )
 from privmax.sources.grouped import GroupedSource, Grouping
 from privmax.sources.memory import MemorySource
 from privmax.sources.pairs import Pairs
 from privmax.sources.places import TEXT, UNKNOWN_KIND, Files, differs, find_files, refuse_kind
 from privmax.sources.scale import Scale
-from privmax.sources.separated import FIRST_LINE, no_column, repetition
+from privmax.sources.separated import FIRST_LINE, Rows, no_column, repetition
 from privmax.sources.tables import Columns, TableSource
 from privmax.universe import Universe
 
@@ -378,28 +380,48 @@ def _copy(
     numbers: Sequence[str | None],
     held: ExitStack,
 ) -> Any:
-    """JSON Lines, or an open file of separated values: read here, by the rules of `files.py`, and
-    kept by DuckDB batch by batch, which may put them into its temporary folder.
+    """JSON Lines, or separated values that DuckDB does not read: read here, by the rules of
+    `files.py`, and kept by DuckDB batch by batch, which may put them into its temporary folder.
     """
-    if is_json(place) and not wanted:
-        raise ParameterError.required("item", "the file needs it", "Name a key of its objects.")
-    with open_records(place, wanted or None) as (names, found):
-        records = found
+    if is_json(place):
+        return _copy_objects(place, list(dict.fromkeys(wanted)), numbers, held)
+    with open_values(place, wanted or None) as (names, every):
         for name in wanted:
             if names.count(name) > 1:
                 raise repetition(name)
         times = Counter(names)
-        chosen = [name for name in names if name and times[name] == 1]
+        found, chosen = every, [name for name in names if name and times[name] == 1]
         if wanted and set(wanted) <= set(names):
             chosen = [name for name in chosen if name in wanted]
         elif wanted:
-            records = iter(())  # whoever refuses what is missing names what there is
+            found = iter(())  # whoever refuses what is missing names what there is
         places = [names.index(name) for name in chosen]
-        texts = ([row[place] or None for place in places] for _, row in records)
-        batches = iter(lambda: list(islice(texts, BATCH)), [])
-        rows = embedded_engine().keep_batches(len(chosen), batches, held)
+        rows = embedded_engine().keep_batches(len(chosen), _batches(found, places), held)
     named = {name: rows[f"column_{at}"] for at, name in enumerate(chosen)}
     return _with_numbers(rows.rename(named), numbers)
+
+
+def _batches(found: Iterable[tuple[int, Block | Rows]], places: list[int]) -> Iterator[Batch]:
+    """The values at some places, as the engine keeps them."""
+    for _, some in found:
+        if isinstance(some, Block):
+            yield some, places
+            continue
+        texts = ([row[place] for place in places] for _, row in some)
+        yield from iter(lambda texts=texts: list(islice(texts, BATCH)), [])  # type: ignore[misc]
+
+
+def _copy_objects(
+    place: Files | BinaryIO, names: Sequence[str], numbers: Sequence[str | None], held: ExitStack
+) -> Any:
+    """The same of JSON Lines."""
+    if not names:
+        raise ParameterError.required("item", "the file needs it", "Name a key of its objects.")
+    with open_batches(place, names) as batches:
+        rows = embedded_engine().keep_batches(len(names), batches, held)
+    return _with_numbers(
+        rows.rename({name: rows[f"column_{at}"] for at, name in enumerate(names)}), numbers
+    )
 
 
 def _frame(

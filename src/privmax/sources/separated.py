@@ -23,14 +23,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from privmax.errors import DataError, ParameterError, column_error
+from privmax.sources.blocks import Block, read_values
 from privmax.sources.dialect import PLAIN, Dialect
 from privmax.sources.places import ending
-from privmax.sources.text import open_text, undecodable
+from privmax.sources.text import open_pieces, open_text, read_lines, undecodable
 
 Rows = Iterator[tuple[int | str, list[Any]]]
 """Rows of text, each with its line: a number, and the name of the file if there are several."""
 
 FIRST_LINE = "Column names must be on the first line of the file: head -n 1 FILE shows it."
+
+_NO_NAMES = "The file is empty, or begins with an empty line. Its first line must name the columns."
 
 _QUOTES = "Close every quote, and double one that is part of a value."
 
@@ -72,11 +75,33 @@ def open_named(place: Any, dialect: Dialect = PLAIN, *, strip: bool = False) -> 
         rows = _read(chain([first], file), separator, strip=strip)
         _, names = next(rows, (1, []))
         if not names:
-            raise DataError(
-                "The file is empty, or begins with an empty line. Its first line must name the "
-                "columns."
-            )
+            raise DataError(_NO_NAMES)
         yield Named(names, separator, _even(rows, len(names)))
+
+
+@contextmanager
+def open_blocks(
+    place: Any, dialect: Dialect = PLAIN
+) -> Iterator[tuple[list[str], Iterator[tuple[int, Block | Rows]]]]:
+    """The same rows many at a time: the names, and blocks of rows that need no reader.
+
+    Each block comes with the number of its first line. Rows that need a reader come one by one, and
+    must all be taken before the next block is.
+    """
+    with open_pieces(place, dialect.encoding) as pieces:
+        start = None if pieces is None else next(pieces, b"")
+        if pieces is None or start is None:
+            with open_named(place, dialect) as opened:
+                yield opened.names, iter([(2, opened.rows)])
+            return
+        lines = _Lines(start, pieces)
+        first = _first_line(lines)
+        separator = dialect.delimiter or separator_in(first, place)
+        rows = _read(chain([first], lines), separator)
+        _, names = next(rows, (1, []))
+        if not names:
+            raise DataError(_NO_NAMES)
+        yield names, _blocks(lines, pieces, separator, len(names))
 
 
 @contextmanager
@@ -155,19 +180,83 @@ def _first_line(file: Iterator[str]) -> str:
     raise DataError(wrong)
 
 
-def _read(lines: Iterable[str], separator: str, *, strip: bool = False) -> Rows:
-    """Yield all rows, empty ones too, each with the number of the line on which it begins."""
+class _Lines:
+    """Lines of a piece of text, and of the pieces after it if somebody goes on.
+
+    number    how many were handed out
+    """
+
+    def __init__(self, piece: bytes, pieces: Iterator[bytes], number: int = 0) -> None:
+        self._pieces, self.number = pieces, number
+        self._begin(piece)
+
+    def _begin(self, piece: bytes) -> None:
+        self._piece, self._lines, self._start = piece, read_lines(piece), self.number
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines, "")
+        while not line:
+            self._begin(next(self._pieces))
+            line = next(self._lines, "")
+        self.number += 1
+        return line
+
+    def rest(self) -> bytes:
+        """Return the lines of the piece that were not handed out."""
+        place = 0
+        for _ in range(self.number - self._start):
+            place = self._piece.find(b"\n", place) + 1 or len(self._piece)
+        return self._piece[place:]
+
+    def is_between(self) -> bool:
+        """Return whether all lines of the piece were handed out."""
+        lines = self._piece.count(b"\n") + (not self._piece.endswith(b"\n"))
+        return self.number - self._start >= lines
+
+
+def _blocks(
+    lines: _Lines, pieces: Iterator[bytes], separator: str, width: int
+) -> Iterator[tuple[int, Block | Rows]]:
+    """Yield the rows behind those lines that were handed out."""
+    number, rest = lines.number, lines.rest()
+    for piece in chain([rest] if rest else [], pieces):
+        block = read_values(piece, separator, width)
+        if block is not None:
+            yield number + 1, block
+            number += block.lines
+            continue
+        lines = _Lines(piece, pieces, number)
+        yield number + 1, _even(_until(lines, separator), width)
+        number = lines.number
+
+
+def _until(lines: _Lines, separator: str) -> Rows:
+    """Yield rows up to the end of a piece, or of a row that goes on in the next."""
+    for row in _read(lines, separator, lines.number):
+        yield row
+        if lines.is_between():
+            return
+
+
+def _read(lines: Iterable[str], separator: str, before: int = 0, *, strip: bool = False) -> Rows:
+    """Yield all rows, empty ones too, each with the number of the line on which it begins.
+
+    before    how many lines there are before these
+    """
     # Within quotes blanks count, so those in front of quotes must go before.
     reader = csv.reader(
         lines, delimiter=separator, strict=True, skipinitialspace=strip and separator != " "
     )
-    begin, wrong = 1, ""
+    begin, wrong = before + 1, ""
     try:
         for row in reader:
             yield begin, row
-            begin = reader.line_num + 1
+            begin = before + reader.line_num + 1
     except UnicodeDecodeError as error:
-        wrong = undecodable(error, reader.line_num)
+        wrong = undecodable(error, before + reader.line_num)
     except csv.Error as error:
         said = str(error)
         fault = next((words for part, words in _FAULTS.items() if part in said), _QUOTES)

@@ -189,6 +189,18 @@ class TableSource(PlainSource):
         window = self._counts.filter(self._counts[SCORE] > above)
         tally = window.group_by(SCORE).agg(number=window.count())
         rows = ask("the histogram", self._engine.rows, tally)
+        return self._see(rows, above)
+
+    def highest(self, number: int) -> Sequence[Level]:
+        counts = self._counts
+        tally = counts.group_by(SCORE).agg(number=counts.count())
+        ordered = tally.order_by(tally[SCORE].desc()).limit(number)
+        rows = ask("the histogram", self._engine.rows, ordered)
+        least = min((int(score) for score, _ in rows), default=0)
+        return self._see(rows, least - 1)
+
+    def _see(self, rows: Sequence[Sequence[Any]], above: int) -> Sequence[Level]:
+        """Return the levels above a score, and keep them if none were seen that far down."""
         levels = sorted(((int(score), int(number)) for score, number in rows), reverse=True)
         self._check_change(levels, above)
         if self._depth is None or above < self._depth:

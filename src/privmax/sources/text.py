@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from privmax.errors import DataError
+from privmax.sources.blocks import read_pieces
 from privmax.sources.bounded import open_bounded, open_bytes, try_read
 from privmax.sources.places import refuse_kind
 
@@ -104,6 +105,27 @@ def open_text(place: Any, encoding: str | None = None) -> Iterator[Iterator[str]
             yield text
         finally:
             text.detach()
+
+
+@contextmanager
+def open_pieces(place: Any, encoding: str | None = None) -> Iterator[Iterator[bytes] | None]:
+    """The same as whole lines in UTF-8, a megabyte at a time; None of an open file of text.
+
+    They are not decoded: `read_lines` does so.
+    """
+    with open_binary(place, encoding) as file:
+        if not isinstance(file, io.BufferedReader):
+            yield None
+            return
+        strange = foreign(start_of(file))
+        if strange is not None:
+            raise not_text(strange)
+        yield read_pieces(file)
+
+
+def read_lines(piece: bytes) -> Iterator[str]:
+    """Yield the lines of a piece of text, as `open_text` does."""
+    return io.TextIOWrapper(io.BytesIO(piece), encoding="utf-8", newline="\n")
 
 
 def _lines(file: Any) -> Iterator[str]:

@@ -45,6 +45,7 @@ from privmax.errors import (
     explain_install,
 )
 from privmax.sources import relations
+from privmax.sources.blocks import Batch
 from privmax.sources.conditions import moment
 
 T = TypeVar("T")
@@ -245,13 +246,11 @@ class Engine:
         raise NotImplementedError(cls.__name__)
 
     @classmethod
-    def keep_batches(
-        cls, width: int, batches: Iterable[Sequence[Sequence[str | None]]], stack: ExitStack
-    ) -> Any:
+    def keep_batches(cls, width: int, batches: Iterable[Batch], stack: ExitStack) -> Any:
         """Rows of text as an Ibis table of a new database in memory, which keeps them.
 
         width      how many columns there are: `column_0`, …
-        batches    lists of rows, one after the other
+        batches    of rows, one after the other
         stack      closes the database
         """
         raise NotImplementedError(cls.__name__)

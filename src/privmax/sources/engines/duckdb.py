@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from decimal import Decimal
 from functools import cache, cached_property
@@ -14,6 +14,7 @@ from typing import Any
 from privmax.errors import DataError
 from privmax.resources import CHOSEN, Resources
 from privmax.sources import relations
+from privmax.sources.blocks import Batch, Block, list_rows
 from privmax.sources.engines.base import (
     ArrowEngine,
     Engine,
@@ -57,16 +58,23 @@ def _infinite() -> dict[str, str]:
     }
 
 
-def prepare(connection: Any, stack: ExitStack) -> Any:
-    """Return a connection to DuckDB that keeps to what it may use; the folder goes with `stack`."""
+def make_folder(stack: ExitStack) -> Path:
+    """Return a new folder that only this user can open; it goes with `stack`."""
     resources = CHOSEN.get() or Resources.of()
     folder = tempfile.TemporaryDirectory(
         prefix="privmax-", dir=resources.folder, ignore_cleanup_errors=True
     )
     stack.callback(folder.cleanup)
+    return Path(folder.name)
+
+
+def prepare(connection: Any, stack: ExitStack) -> Any:
+    """Return a connection to DuckDB that keeps to what it may use; the folder goes with `stack`."""
+    resources = CHOSEN.get() or Resources.of()
+    folder = make_folder(stack)
     stack.callback(quietly, connection.disconnect)
     settings = {
-        "temp_directory": folder.name,
+        "temp_directory": str(folder),
         "autoinstall_known_extensions": "false",  # nothing is fetched from anywhere
         "autoload_known_extensions": "false",  # and no code runs that a file asks for
     }
@@ -140,30 +148,30 @@ class DuckDB(ArrowEngine):
         stack: ExitStack,
     ) -> Any:
         connection = cls.open_memory(stack)
-        options = {
-            "columns": {f"column_{place}": "VARCHAR" for place in range(width)},
-            "header": True,
-            "delim": separator,
-            "quote": '"',
-            "escape": '"',
-            "strict_mode": True,
-            "auto_detect": False,  # it would look at rows
-            "hive_partitioning": False,
-        }
-        rows = _call("read_csv", list(map(_literal, paths)), **options)
+        rows = _read_separated(paths, separator, width)
         columns = [f"column_{place}" for place in chosen]
         return ask("opening the file", _view, connection, columns, rows)
 
     @classmethod
-    def keep_batches(
-        cls, width: int, batches: Iterable[Sequence[Sequence[str | None]]], stack: ExitStack
-    ) -> Any:
-        """It may put them into its temporary folder."""
+    def keep_batches(cls, width: int, batches: Iterable[Batch], stack: ExitStack) -> Any:
+        """It keeps blocks in files of a private folder, and may put other rows there."""
+        folder = ask("keeping the rows", make_folder, stack)
         connection = cls.open_memory(stack)
-        columns = ", ".join(f"column_{place} VARCHAR" for place in range(width))
-        ask("keeping the rows", connection.con.execute, f"CREATE TABLE privmax_rows ({columns})")
+        written = _Written(folder, stack)
+        names = [f"column_{place}" for place in range(width)]
+        columns = ", ".join(f"{name} VARCHAR" for name in names)
+        con = connection.con
+        ask("keeping the rows", con.execute, f"CREATE TABLE privmax_odd_rows ({columns})")
         for batch in batches:
-            ask("keeping the rows", _append, connection.con, batch)
+            if isinstance(batch, list):
+                ask("keeping the rows", _append, con, batch)
+            elif not ask("keeping the rows", written.add, *batch):
+                ask("keeping the rows", _append, con, list_rows(*batch))
+        parts: list[str] = ask("keeping the rows", list, written.queries())
+        query = " UNION ALL ".join(["SELECT * FROM privmax_odd_rows", *parts])
+        listed = ", ".join(f"nullif({name}, '') AS {name}" for name in names)
+        view = f"CREATE TEMP VIEW privmax_rows AS SELECT {listed} FROM ({query})"
+        ask("keeping the rows", con.execute, view)
         return ask("keeping the rows", connection.table, "privmax_rows")
 
     @classmethod
@@ -640,15 +648,65 @@ def _literal(path: Path) -> str:
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in str(path))
 
 
-def _append(con: Any, batch: Sequence[Sequence[str | None]]) -> None:
+def _append(con: Any, batch: Sequence[Sequence[str]]) -> None:
     """Add rows to those that are kept."""
     import pyarrow
 
     columns = [pyarrow.array(column, pyarrow.string()) for column in zip(*batch, strict=True)]
     names = [f"column_{place}" for place in range(len(columns))]
     con.register("privmax_batch", pyarrow.table(columns, names=names))
-    con.execute("INSERT INTO privmax_rows SELECT * FROM privmax_batch")
+    con.execute("INSERT INTO privmax_odd_rows SELECT * FROM privmax_batch")
     con.unregister("privmax_batch")
+
+
+class _Written:
+    """Blocks of rows, written to files that DuckDB reads: one per order of the columns.
+
+    Given as objects of Python, rows cost three times as much, and DuckDB imports pandas.
+    """
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self._folder, self._stack = folder, stack
+        self._files: dict[tuple[str, int, tuple[int | None, ...]], Any] = {}
+
+    def add(self, block: Block, places: Sequence[int | None]) -> bool:
+        """Write a block down, unless there are too many files already."""
+        key = block.mark.decode(), block.width, tuple(places)
+        file = self._files.get(key)
+        if file is None:
+            if len(self._files) == _MOST_FILES:
+                return False
+            file = (self._folder / f"{len(self._files)}.csv").open("xb")
+            self._files[key] = self._stack.enter_context(file)
+            file.write(block.mark * (block.width - 1) + b"\n")  # a line of names, which is skipped
+        file.write(block.data)
+        return True
+
+    def queries(self) -> Iterator[str]:
+        """Yield a query for the rows of each file."""
+        for (mark, width, places), file in self._files.items():
+            file.flush()
+            cells = ("NULL" if place is None else f"column_{place}" for place in places)
+            listed = ", ".join(f"{cell} AS privmax_{at}" for at, cell in enumerate(cells))
+            yield f"SELECT {listed} FROM {_read_separated([Path(file.name)], mark, width)}"
+
+
+_MOST_FILES = 16
+"""Rows of further forms are kept one by one."""
+
+
+def _read_separated(paths: Sequence[Path], separator: str, width: int) -> str:
+    options = {
+        "columns": {f"column_{place}": "VARCHAR" for place in range(width)},
+        "header": True,
+        "delim": separator,
+        "quote": '"',
+        "escape": '"',
+        "strict_mode": True,
+        "auto_detect": False,  # it would look at rows
+        "hive_partitioning": False,
+    }
+    return _call("read_csv", list(map(_literal, paths)), **options)
 
 
 def _has_nanoseconds(kind: Any) -> bool:
