@@ -33,7 +33,7 @@ HEAVY = {
 """Not flint, with which the ledger adds up: it loads in a twentieth of a second."""
 
 
-def loaded(*arguments: str, **variables: str) -> set[str]:
+def loaded(*arguments: str, fed: str = "", **variables: str) -> set[str]:
     program = (
         "import atexit, json, sys\n"
         "atexit.register(lambda: print(json.dumps([n.partition('.')[0] for n in sys.modules]), "
@@ -44,6 +44,7 @@ def loaded(*arguments: str, **variables: str) -> set[str]:
         [sys.executable, "-c", program],
         env={**os.environ, **variables},
         capture_output=True,
+        input=fed,
         text=True,
         check=True,
     )
@@ -114,6 +115,51 @@ def test_a_command_on_a_file_loads_what_its_budget_says(searches, name, ending):
     words, allowed = BUDGETS[name]
     found = loaded(*(word.format(file) for word in words), *PRICE)
     assert "duckdb" in found
+    assert not found & ({*HEAVY, "sqlglot", "PIL"} - allowed)
+
+
+WAYS = {
+    "rows.jsonl": (("select", "{}", "--item", "query", "--user", "person"), COUNTING),
+    "rows.csv": (("select", "-", "--item", "query", "--user", "person"), COUNTING),
+    "scores.csv": (("select", "{}", "--item", "query", "--score", "people"), {"numpy", "rich"}),
+    "baskets.dat": (("itemsets", "{}", "--size", "2"), {"numpy", "rich"}),
+}
+"""Other files, the command lines that read them, and what each may load; `-` is standard input."""
+
+TEXT = {
+    "rows.jsonl": "".join(f'{{"person": "u{n}", "query": "tea"}}\n' for n in range(100)),
+    "rows.csv": "person,query\n" + "".join(f"u{n},tea\n" for n in range(100)),
+    "scores.csv": "query,people\ntea,100\nale,1\n",
+    "baskets.dat": "1 2\n" * 100,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WAYS)
+def test_a_way_in_loads_what_its_budget_says(tmp_path, name):
+    file = tmp_path / name
+    file.write_text(TEXT[name])
+    words, allowed = WAYS[name]
+    found = loaded(*(word.format(file) for word in words), *PRICE, fed=TEXT[name])
+    assert found >= allowed - {"rich"}
+    assert not found & ({*HEAVY, "sqlglot", "PIL"} - allowed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "allowed"),
+    [
+        (("plan", *PRICE), {"numpy", "rich"}),
+        (("compare", "sample:searches", "--item", "query", "--user", "person", *PRICE), COUNTING),
+        (("budget", "show", "{}"), {"rich"}),
+    ],
+    ids=["plan", "compare", "budget show"],
+)
+def test_a_command_without_a_file_loads_what_its_budget_says(tmp_path, words, allowed):
+    ledger = tmp_path / "budget.db"
+    if words[0] == "budget":
+        loaded("budget", "create", str(ledger), *PRICE)
+    found = loaded(*(word.format(ledger) for word in words))
     assert not found & ({*HEAVY, "sqlglot", "PIL"} - allowed)
 
 

@@ -1,10 +1,11 @@
 """How long the command line takes to start, beside Python itself and beside click; and how long
-whole commands take on small data, beside the plain query of DuckDB.
+whole commands take on small data, beside the plain query of DuckDB; and what commands import.
 
-    ./dev python -m lab.benchmarks.speed.start [--part starts|whole]
+    ./dev python -m lab.benchmarks.speed.start [--part starts|whole|ways|imports]
 
 Each start is a process of its own. All are started in turn, round by round, so that whatever else
-the machine does is shared by all; the first round warms the disk cache and does not count.
+the machine does is shared by all; the first round warms the disk cache, lets Python write its
+bytecode as an installation has it, and does not count.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import re
 import resource
 import subprocess
 import sys
@@ -19,6 +21,7 @@ import tempfile
 import time
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from lab.benchmarks.harness import Benchmark, Row, Rows, Times, note
 from privmax.cli import COMMANDS
@@ -56,6 +59,41 @@ WHOLE = {
 }
 """Whole processes, by what they are called."""
 
+COUNT = "SELECT query, count(DISTINCT person) AS people FROM {} GROUP BY query ORDER BY people DESC"
+BEST = "SELECT query, score FROM {} ORDER BY score DESC"
+PRICE = ("--epsilon", "1", "--delta", "1e-6")
+PEOPLE_OF = ("--item", "query", "--user", "person", *PRICE)
+
+WAYS: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "CSV": ("searches.csv", COUNT.format("read_csv('searches.csv')"), ("{}", *PEOPLE_OF)),
+    "CSV, standard input": ("searches.csv", COUNT.format("read_csv('searches.csv')"),
+                            ("-", *PEOPLE_OF)),
+    "CSV in quotes, standard input": ("quoted.csv", COUNT.format("read_csv('quoted.csv')"),
+                                      ("-", *PEOPLE_OF)),
+    "JSON Lines, one form": ("plain.jsonl", COUNT.format("read_json('plain.jsonl')"),
+                             ("{}", *PEOPLE_OF)),
+    "JSON Lines, a tenth with escapes or null": ("some.jsonl",
+                                                 COUNT.format("read_json('some.jsonl')"),
+                                                 ("{}", *PEOPLE_OF)),
+    "JSON Lines with arrays": ("arrays.jsonl", COUNT.format("read_json('arrays.jsonl')"),
+                               ("{}", *PEOPLE_OF)),
+    "ready scores": ("scores.csv", BEST.format("read_csv('scores.csv')"),
+                     ("{}", "--item", "query", "--score", "score", *PRICE)),
+}  # fmt: skip
+"""Ways in: a file, the plain query of it, and the options of `privmax select`; "-" reads it."""
+
+ROWS = 1_000_000
+
+IMPORTING = {
+    "select --help": ("select", "--help"),
+    "select, CSV": ("select", "searches.csv", *PEOPLE_OF),
+    "keys, CSV": ("keys", "searches.csv", *PEOPLE_OF),
+    "itemsets, baskets": ("itemsets", "baskets.dat", "--size", "2", *PRICE),
+    "plan": ("plan", *PRICE),
+    "compare": ("compare", "sample:searches", *PEOPLE_OF),
+}
+"""Command lines whose imports are listed."""
+
 Start = tuple[list[str], dict[str, str]]
 """A command line, and what is added to the environment."""
 
@@ -72,15 +110,114 @@ def starts() -> dict[str, Start]:
     }
 
 
-def once(command: list[str], more: dict[str, str], folder: str | None = None) -> Times:
-    """One start, in silence."""
+def once(
+    command: list[str], more: dict[str, str], folder: str | None = None, fed: Path | None = None
+) -> Times:
+    """One start, in silence, with a file on standard input."""
+    with (fed or Path(os.devnull)).open("rb") as file:
+        return _timed(command, more, folder, file)
+
+
+def _timed(command: list[str], more: dict[str, str], folder: str | None, file: Any) -> Times:
     before, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     silent = subprocess.DEVNULL
-    variables = {**os.environ, **more}
-    subprocess.run(command, env=variables, cwd=folder, stdout=silent, stderr=silent, check=True)
+    subprocess.run(
+        command,
+        env=environment(more),
+        cwd=folder,
+        stdin=file,
+        stdout=silent,
+        stderr=silent,
+        check=True,
+    )
     wall = time.perf_counter() - wall
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime, wall
+
+
+def environment(more: dict[str, str]) -> dict[str, str]:
+    """The variables of a process, which may keep bytecode, as every installation does."""
+    kept = {name: one for name, one in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, **more}
+
+
+def measure_ways(options: argparse.Namespace) -> Rows:
+    """Each way in beside the plain query of the same rows, taken in turn."""
+    folder_of = Path(sys.executable).parent
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as folder:
+        write_ways(Path(folder), ROWS // (50 if options.quick else 1))
+        for name, (file, query, words) in WAYS.items():
+            given = [word.format(file) for word in words]
+            fed = Path(folder) / file if "-" in words else None
+            plain = f"import duckdb\nprint(duckdb.sql({query + ' LIMIT 1'!r}).fetchall())"
+            times: dict[str, list[float]] = {"plain": [], "ours": []}
+            for number in range((FEW if options.quick else WHOLE_ROUNDS) + 1):
+                for key, command, stream in (
+                    ("plain", [sys.executable, "-c", plain], None),
+                    ("ours", [str(folder_of / "privmax"), "select", *given], fed),
+                ):
+                    processor, _ = once(command, {}, folder, stream)
+                    times[key] += [processor] if number else []
+            medians = {key: median(taken) for key, taken in times.items()}
+            rows.append({"way": name, **medians, "ratio": medians["ours"] / medians["plain"]})
+            note(f"{name}: {rows[-1]['ratio']:.2f}")
+    return {"ways": rows}
+
+
+def measure_imports(options: argparse.Namespace) -> Rows:
+    """How many modules each command imports, and how long that takes by Python's own account."""
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as folder:
+        write_data(Path(folder), CSV_BYTES // 64)
+        for name, words in IMPORTING.items():
+            totals = []
+            for _ in range(FEW + 1):
+                run = subprocess.run(
+                    [sys.executable, "-X", "importtime", "-m", "privmax", *words],
+                    env=environment({}),
+                    cwd=folder,
+                    capture_output=True,
+                    text=True,
+                    check=True,
+                )
+                totals.append(read_imports(run.stderr))
+            taken = median(seconds for _, seconds in totals[1:])
+            rows.append({"command": name, "modules": totals[-1][0], "seconds": taken})
+            note(f"{name}: {rows[-1]['modules']} modules, {taken:.3f} s")
+    return {"imports": rows}
+
+
+def read_imports(written: str) -> tuple[int, float]:
+    """How many modules were imported, and in how many seconds, by what `-X importtime` writes."""
+    found = re.findall(r"^import time: +(\d+) \|", written, re.MULTILINE)
+    return len(found), sum(map(int, found)) / 1e6
+
+
+def write_ways(folder: Path, rows: int) -> None:
+    """The same searches in every form, and scores."""
+    chance = random.Random(SEED)
+    searches = [
+        (f"u{chance.randrange(PEOPLE)}", f"q{int(chance.paretovariate(1)) % QUERIES}")
+        for _ in range(rows)
+    ]
+    some = ['{{"person": "{}", "query": "{}"}}'] * 9 + ['{{"person": "\\u0075{1}", "query": null}}']
+    forms = {
+        "searches.csv": ["{},{}"],
+        "quoted.csv": ['"{}","{}"'],
+        "plain.jsonl": some[:1],
+        "some.jsonl": some,
+        "arrays.jsonl": ['{{"person": "{}", "query": "{}", "tags": ["a", "b"]}}'],
+    }
+    for name, lines in forms.items():
+        with (folder / name).open("w") as file:
+            if name.endswith(".csv"):
+                file.write("person,query\n")
+            for number, row in enumerate(searches):
+                file.write(lines[number % len(lines)].format(*row) + "\n")
+    with (folder / "scores.csv").open("w") as file:
+        file.write("query,score\n")
+        file.writelines(f"query{n},{chance.randrange(rows)}\n" for n in range(rows))
 
 
 def measure_starts(options: argparse.Namespace) -> Rows:
@@ -138,7 +275,12 @@ if __name__ == "__main__":
     Benchmark(
         "start",
         "speed.start",
-        {"starts": measure_starts, "whole": measure_whole},
+        {
+            "starts": measure_starts,
+            "whole": measure_whole,
+            "ways": measure_ways,
+            "imports": measure_imports,
+        },
         packages=("privmax", "click", "duckdb", "ibis-framework"),
         settings={"rounds": ROUNDS, "whole rounds": WHOLE_ROUNDS},
     ).main()
