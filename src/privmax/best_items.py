@@ -197,7 +197,7 @@ class BestItems:
         outcomes = draw_outcomes(self.choice.mechanism, source.profile, coins)
         found = zip(source.names(outcomes), outcomes, strict=True)
         named = [(item, outcome) for item, outcome in found if item is not None]
-        if not is_ranked(self.choice.mechanism):
+        if len(named) > 1 and not is_ranked(self.choice.mechanism):
             named.sort(key=lambda pair: by_name(pair[0]))
         items = tuple(item for item, _ in named)
         beside = outcomes[0].diagnostics if outcomes else {}

@@ -32,6 +32,7 @@ from privmax.sources.databases import open_database
 from privmax.sources.declared import Declared
 from privmax.sources.dialect import PLAIN, Dialect
 from privmax.sources.grouped import GroupedSource
+from privmax.sources.memory import MemorySource
 from privmax.sources.places import (
     declare,
     refuse_by_name,
@@ -154,7 +155,7 @@ def select(
         ranked=ranked,
         counts=counts,
         dialect=declared.dialect,
-        groups=Groups.of(by),
+        groups=None if by is None else Groups.of(by),
     )
     read, place = open_declared(declared, request)
     return selection.answer(read, request.payment(), place=place, coins=coins)
@@ -179,8 +180,9 @@ def open_declared(
     if is_named:
         refuse_by_name(data, declared.dialect)
         refuse_unreadable(data, as_table=True)
-    refuse_table(data, table)
-    require_table(data, table, partial(is_strict, request))
+    if is_named or table is not None:
+        refuse_table(data, table)
+        require_table(data, table, partial(is_strict, request))
     opened = partial(open_database, data, table) if is_named else None
     place = None if request.ledger is None else source_location(data, table)
     return opened or (lambda _: data), place
@@ -234,7 +236,8 @@ class Selection:
             groups: The groups to select in.
             **options: Those of `BestItems`.
         """
-        columns = columns.checked()
+        if columns.missing_users is not None:
+            columns = columns.checked()
         if groups is not None:
             given = options.get("given")
             relation = options.get("neighbors") or getattr(given, "neighbors", None)
@@ -248,7 +251,7 @@ class Selection:
         if columns.weight is not None and columns.bound is not None:
             scale = replace(scale, steps=whole("bound", columns.bound))
         question = BestItems(**options, scale=scale, unit=default if unit is None else unit)
-        if question.given is None or isinstance(question.given, str):
+        if not scale.whole and (question.given is None or isinstance(question.given, str)):
             scale.neighbors(question.neighbors)
         where = None if columns.where is None else Condition.of(columns.where)
         return cls(question, columns, sensitivity, resolution, unit is None, where, dialect, groups)
@@ -300,20 +303,23 @@ class Selection:
     def _read(
         self, read: Callable[[ExitStack], object], is_recorded: bool, stack: ExitStack
     ) -> Source | GroupedSource:
-        data = declare(read(stack), self.dialect, stack)
+        data = read(stack)
+        if self.dialect != PLAIN:
+            data = declare(data, self.dialect, stack)
         if self.groups is not None:
             counted = grouped(data, self.columns, self.groups.grouping)
             return stack.enter_context(closing(counted))
-        if is_recorded and isinstance(data, Mapping) and not recordable(map(label_by_value, data)):
-            raise DataError(f"A label is {UNRECORDABLE}. Use text or numbers.")
-        opened = source(
-            data,
-            self.columns,
-            universe=self.question.universe,
-            sensitivity=self.sensitivity,
-            resolution=self.resolution,
-        )
-        return stack.enter_context(closing(opened))
+        public: dict[str, Any] = {
+            "universe": self.question.universe,
+            "sensitivity": self.sensitivity,
+            "resolution": self.resolution,
+        }
+        if isinstance(data, Mapping):
+            if is_recorded and not recordable(map(label_by_value, data)):
+                raise DataError(f"A label is {UNRECORDABLE}. Use text or numbers.")
+            if all(one is None for one in vars(self.columns).values()):
+                return MemorySource(data, **public)  # labels and scores: nothing is opened
+        return stack.enter_context(closing(source(data, self.columns, **public)))
 
     def _describe(self, place: str | None, ready: Mapping[str, str] | None) -> Description:
         question, universe = self.question, self.question.universe

@@ -154,9 +154,9 @@ def test_a_selection_from_memory(capsys):
 
 
 MOST = {
-    "select({…})": 135,
-    "select({…}, ledger=L)": 270,
-    "privmax select FILE.parquet --ledger L": 491,
+    "select({…})": 119,
+    "select({…}, ledger=L)": 258,
+    "privmax select FILE.parquet --ledger L": 488,
 }
 """Functions that these may cross. Before there was one pipeline they crossed 114, 224 and 328;
 since then came sets, counts, patterns, databases, checks, the note that an answer was drawn, one

@@ -54,9 +54,11 @@ class Request:
     @classmethod
     def of(cls, ledger: object) -> Request:
         """Return the request that a `ledger=` argument means; None means one without a ledger."""
+        if ledger is None:
+            return UNPAID
         if isinstance(ledger, Request):
             return ledger
-        if ledger is None or isinstance(ledger, Ledger):
+        if isinstance(ledger, Ledger):
             return cls(ledger)
         raise ParameterError(
             "ledger",
@@ -93,6 +95,10 @@ class Request:
     def payment(self) -> Request | None:
         """Return the payment of a request after unit and check were read; None without a ledger."""
         return None if self.ledger is None else replace(self, unit=None, check=False)
+
+
+UNPAID = Request()
+"""Nothing is charged, and nothing is said."""
 
 
 def is_strict(ledger: Ledger | Request | None) -> bool:

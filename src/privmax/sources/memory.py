@@ -21,6 +21,7 @@ from privmax.profile import LARGEST_UNIVERSE, Profile
 from privmax.sources.base import PlainSource
 from privmax.sources.columns import BigIntegerColumn, Column, FloatColumn, IntegerColumn
 from privmax.sources.containers import column_of, table_of
+from privmax.sources.containers.arrays import ListColumn
 from privmax.sources.scale import Scale
 from privmax.sources.table import Candidates, Labels
 from privmax.universe import OPEN, Universe
@@ -150,7 +151,7 @@ def _read(data: object, item: str | None, score: str | None) -> Candidates:
                 name, value, "it names a column, but this data is not a table", "Leave it out."
             )
     if isinstance(data, Mapping):
-        return column_of(list(data)).read_labels(), list(data.values())
+        return ListColumn(list(data)).read_labels(), list(data.values())
     if isinstance(data, Profile):
         raise ParameterError(
             "data",
@@ -207,7 +208,7 @@ def _numbers(scores: Any) -> Any:
         return scores
     values: list[Any] = list(scores)
     kinds = set(map(type, values))
-    for kind in kinds:
+    for kind in kinds - {int, float}:
         _usable(kind)
     floats = {float, np.float64}
     if kinds & floats and kinds <= {*floats, int}:

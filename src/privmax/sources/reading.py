@@ -9,7 +9,7 @@ import io
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import islice
@@ -63,8 +63,6 @@ def source(
 ) -> MemorySource | TableSource:
     """The source that fits `data`. Close it after use."""
     scale: dict[str, Any] = {"sensitivity": sensitivity, "resolution": resolution}
-    if isinstance(data, Mapping) and all(one is None for one in vars(columns).values()):
-        return MemorySource(data, universe=universe, **scale)  # labels and scores, and no table
     items, score, counted = columns.items(), columns.score, columns.counts()
     where = None if columns.where is None else Condition.of(columns.where)
     if isinstance(data, (str, os.PathLike)):
