@@ -168,12 +168,15 @@ class DiscreteLaplace(Noise):
         return discrete_laplace(self.scale / self.step, coins)
 
     def draw_all(self, number: int, coins: Coins) -> list[int]:
-        if number <= MANY:
-            return super().draw_all(number, coins)
-        from privmax.noise import bulk  # NumPy, which a plan of counts does not wait for
+        scale = self.scale / self.step
+        if number > MANY:
+            from privmax.noise import bulk  # NumPy, which a plan of counts does not wait for
 
-        drawn: list[int] = bulk.discrete_laplace(self.scale / self.step, number, coins).tolist()
-        return drawn
+            # How many counts there are was drawn: whether this fails must not follow from it.
+            if scale <= bulk.LARGEST_SCALE:
+                drawn: list[int] = bulk.discrete_laplace(scale, number, coins).tolist()
+                return drawn
+        return super().draw_all(number, coins)
 
     def tail(self, least: int) -> arb:
         return laplace_tail(self.scale / self.step, least)
@@ -200,14 +203,14 @@ class DiscreteGaussian(Noise):
         return discrete_gaussian((self.sigma / self.step) ** 2, coins)
 
     def draw_all(self, number: int, coins: Coins) -> list[int]:
-        if number <= MANY:
-            return super().draw_all(number, coins)
-        from privmax.noise import bulk
+        sigma = self.sigma / self.step
+        if number > MANY:
+            from privmax.noise import bulk
 
-        drawn: list[int] = bulk.discrete_gaussian(
-            (self.sigma / self.step) ** 2, number, coins
-        ).tolist()
-        return drawn
+            if sigma <= bulk.LARGEST_SCALE:
+                drawn: list[int] = bulk.discrete_gaussian(sigma**2, number, coins).tolist()
+                return drawn
+        return super().draw_all(number, coins)
 
     def tail(self, least: int) -> arb:
         return gaussian_tail((self.sigma / self.step) ** 2, least)

@@ -25,12 +25,12 @@ from privmax.noise.samplers import Uniform
 from privmax.numbers import whole
 
 _FIRST, _REST = 8, 64
-_LARGEST_SCALE = 1 << 48
+LARGEST_SCALE = 1 << 48
 """Beyond this the digits of a draw could overflow 64 bits (the quotient below is tiny but not
 bounded).
 """
 
-_LARGEST_VARIANCE = _LARGEST_SCALE**2
+_LARGEST_VARIANCE = LARGEST_SCALE**2
 
 _SMALLEST_ROUNDED = 1 << 10
 """One over the least variance of a rounded Gaussian: below it nearly all draws are rejected."""
@@ -128,7 +128,7 @@ def geometric(x: Fraction, size: int, coins: Coins) -> NDArray[np.int64]:
         >>> geometric(Fraction(1000), 3, SYSTEM).tolist()
         [0, 0, 0]
     """
-    if not x * _LARGEST_SCALE >= 1:
+    if not x * LARGEST_SCALE >= 1:
         raise ParameterError("x", x, "it must be at least 2^-48", "Draw one at a time below that.")
     low_digits = max(0, (-(-2 // x) - 1).bit_length())  # so that 2^low_digits · x ≥ 2
     total = np.zeros(whole("size", size, least=0), np.int64)
@@ -162,7 +162,7 @@ def discrete_laplace(scale: Fraction, size: int, coins: Coins) -> NDArray[np.int
         >>> discrete_laplace(Fraction(1, 1000), 3, SYSTEM).tolist()
         [0, 0, 0]
     """
-    if not 0 < scale <= _LARGEST_SCALE:
+    if not 0 < scale <= LARGEST_SCALE:
         raise ParameterError("scale", scale, "it must be above 0 and at most 2^48")
     x = 1 / scale
     draws = geometric(x, size, coins) + 1
