@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from math import erfc, sqrt
+from math import erfc, fsum, sqrt
 
 import pytest
 
 import privmax
+from privmax import GapTest
 from privmax.errors import ParameterError
+from privmax.keyset import plans
 from privmax.keyset.budget import ONE
 from privmax.keyset.plans import ALIKE, ALONE, ONE_EACH, ONE_ROUND, plan_keys, plan_keys_over
 from privmax.keyset.rounds import KeyRounds
@@ -58,16 +60,49 @@ def test_a_plan_is_a_table_of_text_and_html():
 
 
 def test_a_picture_is_drawn_over_the_keys_of_an_individual():
-    plans = plan_keys_over([1, 2, 5], **PRICE)
-    assert "individuals that a key must have" in svg(keys_needed(plans, marked=2))
+    over = plan_keys_over([1, 2, 5], **PRICE)
+    assert "individuals that a key must have" in svg(keys_needed(over, marked=2))
 
 
 @pytest.mark.parametrize(
     "options",
-    [{"per_user": 0}, {"per_user": 10**6}, {"delta": 0}, {"epsilon": 0}, {"success": 1}],
+    [
+        {"per_user": 0},
+        {"per_user": 10**6},
+        {"delta": 0},
+        {"epsilon": 0},
+        {"epsilon": "1e-7"},
+        {"epsilon": 10**7},
+        {"epsilon": "1e-6", "delta": "1e-300"},
+        {"success": 1},
+    ],
     ids=str,
 )
 def test_wrong_options_are_named(options):
     with pytest.raises(ParameterError) as refused:
         plan_keys(**{**PRICE, **options})
     assert refused.value.name in options
+
+
+def test_a_plan_at_a_small_epsilon_asks_for_few_chances(monkeypatch):
+    """Millions of individuals are needed then, and one key of each of 30 counts for one of 30."""
+    asked = []
+    chance = GapTest.chance
+    monkeypatch.setattr(GapTest, "chance", lambda *given: asked.append(given) or chance(*given))
+    found = rows(epsilon="1e-5", per_user=30)[ONE_EACH]
+    assert len(asked) < 10**5
+    assert 30 * found.single < found.several < 30 * found.single * 1.01
+
+
+@pytest.mark.parametrize(
+    ("people", "per_user"),
+    [(1, 200), (10, 2), (5000, 30), (10**6, 7), (10**11, 65536), (10**15, 2)],
+)
+def test_chances_to_be_chosen_are_binomial(people, per_user):
+    chances = list(plans._binomial(people, per_user, people + 1))
+    assert len(chances) < 3000
+    assert fsum(chance for _, chance in chances) == pytest.approx(1, abs=1e-5)
+    mean, sure = people / per_user, 1 - 1 / per_user
+    assert fsum(count * chance for count, chance in chances) == pytest.approx(mean, rel=1e-5)
+    spread = fsum((count - mean) ** 2 * chance for count, chance in chances)
+    assert spread == pytest.approx(mean * sure, rel=1e-4)

@@ -8,10 +8,11 @@ so the looks before it can only find more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from math import exp, lgamma, log, log1p
+from functools import cache
+from math import exp, lgamma, log, log1p, pi, sqrt
 
 from privmax.keyset.budget import ONE, find_noise, find_threshold
 from privmax.keyset.procedure import KeySearch
@@ -20,6 +21,7 @@ from privmax.noise.tails import normal_tail
 from privmax.notebook import table
 from privmax.numbers import Number, open_probability, plain, round_up
 from privmax.one_key_each import OneKeyEach
+from privmax.planning.plans import check_planned
 from privmax.privacy import Privacy
 
 STEPS = (1, 2, 5, 10, 20, 50, 100, 200)
@@ -27,6 +29,11 @@ STEPS = (1, 2, 5, 10, 20, 50, 100, 200)
 
 ONE_ROUND, ONE_EACH = "one round", "one key each"
 ALIKE, ALONE = "privmax keys, all keys alike", "privmax keys, others need nothing"
+
+FINE, FAR = 32, 9
+"""In how many parts a standard deviation of large numbers is divided, and how many of them count on
+either side of the mean.
+"""
 
 _LEFT_TO_THRESHOLD = Fraction(1, 2)
 """The part of delta that the threshold of one round gets."""
@@ -131,6 +138,8 @@ def plan_keys(
         [16]
     """
     search = KeySearch(epsilon=epsilon, delta=delta, per_user=per_user)
+    check_planned(epsilon)
+    search.prepare()
     target = open_probability("success", success)
     each = OneKeyEach(epsilon=search.epsilon, delta=search.delta)
     rows = [
@@ -173,33 +182,48 @@ def _plan_round(search: KeySearch, success: Fraction) -> KeyRow:
 def _plan_each(name: str, each: OneKeyEach, per_user: int, success: Fraction) -> KeyRow:
     """One key per individual, which is one of `per_user` with the same chance for each."""
     test = each.test
-    silent = [1 - float(test.chance(count).mid()) for count in range(test.certain())]
 
     def is_enough(people: int) -> bool:
         with precision(START):
             return bool(test.chance(people) >= ball(success))
 
+    @cache
+    def silence(count: int) -> float:
+        return 1 - float(test.chance(count).mid())
+
     def is_likely(people: int) -> bool:
-        chances = _binomial(people, per_user, min(people + 1, len(silent)))
-        missed = sum(one * chance for one, chance in zip(silent, chances, strict=False))
-        return 1 - missed >= success
+        chances = _binomial(people, per_user, test.certain())
+        return 1 - sum(chance * silence(count) for count, chance in chances) >= success
 
     single = _least(is_enough)
     return KeyRow(name, single, single if per_user == 1 else _least(is_likely))
 
 
-def _binomial(people: int, per_user: int, most: int) -> list[float]:
-    """The chances that 0, 1, … of the individuals count for a key, with 1/per_user each.
+def _binomial(people: int, per_user: int, most: int) -> Iterator[tuple[int, float]]:
+    """How many of the individuals count for a key, below `most`, with 1/per_user each; and with
+    what chances.
 
-    In logarithms: the numbers of ways are beyond floats where epsilon is small.
+    Of large numbers every n-th stands for n of them, as chances hardly differ there. Those that are
+    `FAR` standard deviations from the mean are left out.
     """
-    hit, miss = -log(per_user), log1p(-1 / per_user)
-    whole = lgamma(people + 1)
-    return [
-        exp(whole - lgamma(count + 1) - lgamma(people - count + 1)
-            + count * hit + (people - count) * miss)
-        for count in range(most)
-    ]  # fmt: skip
+    mean = people / per_user
+    spread = sqrt(mean * (1 - 1 / per_user))
+    stride, reach = max(1, int(spread / FINE)), int(FAR * spread) + 100
+    first, last = max(0, int(mean) - reach), min(people, most - 1, int(mean) + reach)
+    for count in range(first, last + 1, stride):
+        yield count, stride * exp(_log_chance(people, per_user, count))
+
+
+def _log_chance(people: int, per_user: int, count: int) -> float:
+    """The logarithm of a binomial probability: it is beyond floats where epsilon is small."""
+    rest = people - count
+    if people < 1 << 30:
+        ways = lgamma(people + 1) - lgamma(count + 1) - lgamma(rest + 1)
+        return ways - count * log(per_user) + rest * log1p(-1 / per_user)
+    # By Stirling's formula, as the logarithms above are too large for floats. Both are thousands.
+    off = count - people / per_user
+    root = log(2 * pi * count * (rest / people)) / 2
+    return rest * log1p(off / rest) - count * log1p(off / (count - off)) - root
 
 
 def _least_normal(threshold: Fraction, variance: Fraction, part: int, success: Fraction) -> int:

@@ -36,6 +36,17 @@ LARGER = "a larger epsilon"
 """What a mechanism lacks whose exact law would take too long: the smaller epsilon, the longer."""
 
 
+def check_planned(epsilon: Number) -> None:
+    """Refuse an epsilon that cannot be planned for."""
+    if not SMALLEST_EPSILON <= positive("epsilon", epsilon) <= LARGEST_EPSILON:
+        raise ParameterError(
+            "epsilon",
+            epsilon,
+            "plans work from 1e-6 to 1e6",
+            "Common values are between 0.1 and 3.",
+        )
+
+
 @dataclass(frozen=True)
 class Row:
     """One mechanism.
@@ -176,13 +187,7 @@ def plan(
                 seconds, all others an instant
     """
     cost = Privacy(positive("epsilon", epsilon), probability("delta", delta))
-    if not SMALLEST_EPSILON <= cost.epsilon <= LARGEST_EPSILON:
-        raise ParameterError(
-            "epsilon",
-            epsilon,
-            "plans work from 1e-6 to 1e6",
-            "Common values are between 0.1 and 3.",
-        )
+    check_planned(epsilon)
     size = _check_size(Universe.of(universe))
     target, rule = open_probability("success", success), relation(neighbors)
     near = check_near(k, near, size)
