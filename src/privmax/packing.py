@@ -11,12 +11,20 @@ FEW = 1000
 """Up to so many items a ledger keeps as a list; more of them it keeps compressed."""
 
 
+LARGEST = 1 << 28
+"""Bytes of text that are compressed, or come of it: a few forged ones may stand for any number."""
+
+
 def pack(written: list[Any]) -> list[Any] | str:
-    """Return a list of JSON as it is if it is short, and compressed text if it is long."""
+    """Return a list of JSON as it is if it is short, and compressed text if it is long.
+
+    One beyond all bounds comes back as it is, and does not fit into an event.
+    """
     if len(written) <= FEW:
         return written
     text = json.dumps(written, ensure_ascii=False, separators=(",", ":"))
-    return b85encode(zlib.compress(text.encode("utf-8", "surrogatepass"), 9)).decode()
+    data = text.encode("utf-8", "surrogatepass")
+    return written if len(data) > LARGEST else b85encode(zlib.compress(data, 9)).decode()
 
 
 def unpack(packed: Any) -> list[Any]:
@@ -31,8 +39,11 @@ def unpack(packed: Any) -> list[Any]:
     """
     if isinstance(packed, str):
         try:
-            text = zlib.decompress(b85decode(packed)).decode("utf-8", "surrogatepass")
-            packed = json.loads(text)
+            opened = zlib.decompressobj()
+            data = opened.decompress(b85decode(packed), LARGEST + 1)
+            if not opened.eof or len(data) > LARGEST:
+                raise ValueError("cut off, or too long")
+            packed = json.loads(data.decode("utf-8", "surrogatepass"))
         except (zlib.error, RecursionError) as error:
             raise ValueError(type(error).__name__) from None
     if not isinstance(packed, list):

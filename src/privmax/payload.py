@@ -129,6 +129,18 @@ def read_long(written: Any, read: Read) -> tuple[Any, ...]:
     return tuple(map(read, unpack(written)))
 
 
+def read_number(written: Any) -> int | float:
+    """Read a number that `encode` wrote.
+
+    Raises:
+        ValueError: It is something else.
+    """
+    number = decode(written)
+    if isinstance(number, bool) or not isinstance(number, (int, float)):
+        raise ValueError(f"{type(number).__name__} in place of a number")
+    return number
+
+
 ITEM = Field("item", None, "item")
 ITEMS = Field.of("items", list, record=Record("items", "items", _write_all, _read_all))
 LONG_ITEMS = replace(ITEMS, record=Record("items", "items", write_long, read_long))
@@ -141,7 +153,7 @@ COUNTS = Field.of(
         "counts",
         "counts",
         lambda counts, _: _write_all(counts, encode),
-        lambda written, _: _read_all(written, decode),
+        lambda written, _: _read_all(written, read_number),
         optional=True,
     ),
 )

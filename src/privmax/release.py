@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 from privmax.counts import Noise
 from privmax.display import format_label, make_frame, to_json
-from privmax.errors import ParameterError, PrivmaxError
+from privmax.errors import LedgerError, ParameterError, PrivmaxError
 from privmax.ledger.events import Charge
 from privmax.ledger.ledger import Ledger
 from privmax.ledger.payment import Description, Draw, Payment
@@ -478,7 +478,17 @@ def answer(
             return lambda: question.write(question.draw(source, coins), source)
 
         reservation = payment.run(reservation, preflight, lambda: empty.payload.to_json())
-    payload = question.read(reservation.answer)
+    try:
+        payload = question.read(reservation.answer)
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        payload = None
+    if payload is None:  # from here: what could not be read is not in the traceback
+        raise LedgerError(
+            f"The recorded answer to request {payment.request!r} cannot be read as an answer to "
+            "this question: the ledger was damaged, or changed by another program. Nothing is "
+            "drawn again.",
+            remedy="Check the ledger: ledger.verify() lists what is wrong with it.",
+        )
     return replace(empty, payload=payload, request=payment.request, recorded=reservation.when)
 
 
