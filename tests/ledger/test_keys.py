@@ -12,7 +12,9 @@ import pytest
 
 import privmax
 from privmax import Privacy
+from privmax.counts import MANY
 from privmax.errors import BudgetError, DataError, LedgerError, ParameterError
+from privmax.keyset.release import AllKeys
 from privmax.ledger import Ledger
 from privmax.packing import FEW
 from privmax.sources.pairs import Pairs
@@ -123,6 +125,7 @@ WRONG = [
     ({"per_user": 0}, ParameterError),
     ({"per_user": 10**6}, ParameterError),
     ({"delta": 0}, ParameterError),
+    ({"epsilon": "1e-8", "delta": "1e-12"}, ParameterError),
     ({"counts": -1}, ParameterError),
     ({"other": True}, ParameterError),
     ({"item": "nothing"}, ParameterError),
@@ -192,9 +195,43 @@ def test_the_form_depends_on_what_is_released_alone(ledger):
         assert keys(Untouchable(), per_user=1, ledger=ledger.request(f"r{number}")) == release
 
 
+def test_counts_of_many_keys_may_be_as_noisy_as_those_of_few(ledger):
+    """Noise that is drawn for many counts at once has bounds; how many there are was drawn."""
+    number = MANY + 44
+    table = pl.DataFrame({"user": range(100 * number)})
+    table = table.with_columns(item=pl.col("user") % number)
+    options = {"per_user": 1, "delta": "1e-20", "counts": "1e-20"}
+    release = keys(table, **options, ledger=ledger.request("r1"))
+    assert len(release) == number
+    assert keys(Untouchable(), **options, ledger=ledger.request("r1")) == release
+
+
+NOISE = {"law": "DiscreteLaplace", "scale": "30", "step": "1"}
+ANSWER = {"items": ["tea", "ale"], "counts": [5, 3], "noise": NOISE, "other": 3, "free": {}}
+FORGED = [
+    {"counts": [5]}, {"counts": None}, {"counts": ["x", "y"]}, {"items": "tea"}, {"items": {}},
+    {"items": [None, {}]}, {"noise": {"law": "X"}}, {"noise": {**NOISE, "scale": "-3"}},
+    {"other": "x"}, {"other": [1]}, {"free": 3},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("changed", FORGED, ids=str)
+def test_an_answer_that_is_none_is_refused_and_not_drawn_again(ledger, monkeypatch, changed):
+    options = {"counts": 1, "other": True}
+    monkeypatch.setattr(AllKeys, "write", lambda *_: ANSWER)
+    assert keys(ROWS, **options, ledger=ledger.request("right")).counts == (5, 3)
+    monkeypatch.setattr(AllKeys, "write", lambda *_: {**ANSWER, **changed})
+    for _ in range(2):
+        with pytest.raises(LedgerError, match="cannot be read as an answer") as refused:
+            keys(ROWS, **options, ledger=ledger.request("forged"))
+        assert refused.value.__cause__ is refused.value.__context__ is None
+    assert kinds(ledger) == ["created", *["reserved", "released"] * 2]
+
+
 KILLED = """
 import os, sys
 import privmax
+from privmax.keyset.release import AllKeys
 from privmax.keyset.release import AllKeys
 from privmax.ledger import Ledger
 

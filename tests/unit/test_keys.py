@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import zlib
+from base64 import b85encode
 from contextlib import closing
 
 import ibis
@@ -12,13 +14,14 @@ import polars as pl
 import pytest
 
 import privmax
-from privmax import KeysRelease, Privacy
+from privmax import KeysRelease, Privacy, packing
 from privmax.counts import DiscreteGaussian, DiscreteLaplace
 from privmax.errors import DataError, ParameterError
 from privmax.keyset.budget import MOST, ONE
-from privmax.keyset.procedure import KeySearch
+from privmax.keyset.procedure import WIDEST, KeySearch
 from privmax.keyset.release import AllKeys, DrawnKeys
-from privmax.keyset.rounds import KeyRounds
+from privmax.keyset.rounds import HIGHEST_CUT, QUESTION, TOP, KeyRounds
+from privmax.noise.bulk import LARGEST_SCALE
 from privmax.noise.coins import SYSTEM
 from privmax.packing import FEW
 from privmax.sources.engines.duckdb import Embedded
@@ -139,6 +142,7 @@ def test_an_individual_with_a_million_keys_changes_nothing_for_others():
         ({"per_user": True}, "per_user=True"),
         ({"per_user": MOST + 1}, f"must not exceed {MOST:,}"),
         ({"epsilon": 0}, "epsilon=0"),
+        ({"epsilon": "1e-8", "delta": "1e-12"}, "would be wider than"),
         ({"delta": 0}, "one individual alone has"),
         ({"delta": 1}, "delta=1"),
         ({"counts": -1}, "counts=-1"),
@@ -159,6 +163,24 @@ def test_wrong_options_are_named(options, words):
 def test_data_without_columns_is_refused():
     with pytest.raises(ParameterError, match="keys need a table"):
         keys({"tea": 900})
+
+
+@pytest.mark.parametrize("slots", [2, 30])
+def test_the_widest_noise_that_is_allowed_leaves_room(slots):
+    """Its numbers fit into 64 bits, beside the totals of all individuals."""
+    search = KeySearch(epsilon="1e-7", delta="1e-9", per_user=30)
+    search.prepare()
+    assert search.rounds(slots).sigma > WIDEST / 2
+    rounds = search.rounds(slots)
+    rounds.__dict__["sigma"] = WIDEST
+    for share in (*rounds.shares, QUESTION):
+        assert rounds._variance(share) * ONE**2 <= LARGEST_SCALE**2
+    assert rounds.value_keys(np.array([0, 1 << 62]), HIGHEST_CUT).tolist() == [1, 1]
+    assert rounds.value_keys(np.array([2 * rounds._spread]), HIGHEST_CUT).tolist() == [TOP]
+
+
+def test_one_key_each_has_no_rounds_that_need_room():
+    KeySearch(epsilon="1e-12", delta="1e-15", per_user=1).prepare()
 
 
 def test_the_most_keys_of_an_individual_can_be_asked_for():
@@ -261,6 +283,21 @@ def test_many_keys_are_kept_compressed(number):
     assert DrawnKeys.from_json(json.loads(json.dumps(written))) == drawn
     if number > FEW:
         assert len(written["items"]) < 10 * number
+
+
+def test_compressed_text_that_stands_for_too_much_is_refused(monkeypatch):
+    """A few bytes that somebody wrote into a ledger may stand for any number of them."""
+    items = [f"key {place}" for place in range(2 * FEW)]
+    text = packing.pack(items)
+    monkeypatch.setattr(packing, "LARGEST", len(json.dumps(items, separators=(",", ":"))))
+    assert packing.pack(items) == text
+    assert packing.unpack(text) == items
+    longer = [*items, "one more"]
+    assert packing.pack(longer) == longer  # it does not fit into an event, and is no answer
+    bomb = b85encode(zlib.compress(b"[" + b" " * 10**6 + b"]")).decode()
+    for forged in (bomb, text[:-40]):
+        with pytest.raises(ValueError, match=r"^(cut off, or too long|error)$"):
+            packing.unpack(forged)
 
 
 def test_what_was_compressed_before_is_read():

@@ -43,6 +43,11 @@ USUAL = 12
 ENOUGH = Fraction(136, 100)
 """Mean root of the number of keys from which on rounds find more than one key each does."""
 
+WIDEST = 1 << 25
+"""Individuals: the noise of all rounds together has no larger standard deviation, so that totals
+with noise, and what is made of them, have room in 64 bits.
+"""
+
 LEAST_SLOTS = 3
 """Keys of one individual that count in the last round, at least."""
 
@@ -144,9 +149,22 @@ class KeySearch(Parameters):
         return f"privmax plan --keys --per-user {self.per_user} {cost}"
 
     def prepare(self) -> None:
-        """Find public numbers of what may run, so that what fails for them fails here."""
+        """Find public numbers of what may run, so that what fails for them fails here.
+
+        Raises:
+            ParameterError: Epsilon and delta are so small that rounds have no room for the noise.
+        """
         self.single.test.certain()
+        if self.per_user == 1:
+            return
         rounds = self.rounds(self.per_user)
+        if rounds.sigma > WIDEST:
+            raise ParameterError(
+                "epsilon",
+                plain(self.epsilon),
+                f"with this delta the noise would be wider than {WIDEST:,} individuals",
+                "Choose a larger epsilon; common values are between 0.1 and 3.",
+            )
         assert rounds.looks
         assert rounds.last
 

@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from typing import Any, ClassVar
 
 from privmax.counts import CountNoise, Noise, choose_noise
-from privmax.encoding import decode, encode
+from privmax.encoding import encode
 from privmax.errors import ParameterError
 from privmax.grouping import IN_COLUMNS, IN_DATA, IN_REQUEST, combine, moved
 from privmax.keyset.procedure import KeySearch
@@ -23,7 +23,7 @@ from privmax.ledger.payment import Description
 from privmax.ledger.request import Request
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import Number, positive
-from privmax.payload import LONG_ITEMS, Drawn, Field, Record
+from privmax.payload import LONG_ITEMS, Drawn, Field, Record, read_number
 from privmax.privacy import Privacy
 from privmax.release import Release, answer, check_only
 from privmax.selection import open_declared
@@ -47,8 +47,8 @@ WHY = "it finds every key that enough individuals have, without a list of keys"
 
 _OTHER = Field.of(
     "other",
-    record=Record("other", "other", lambda number, _: encode(number), lambda one, _: decode(one),
-                  optional=True),
+    record=Record("other", "other", lambda number, _: encode(number),
+                  lambda one, _: read_number(one), optional=True),
     words=lambda number: [] if number is None else [f"{number:,} individuals have none of them"],
 )  # fmt: skip
 
@@ -196,7 +196,10 @@ class AllKeys:
 
     def read(self, written: Mapping[str, Any]) -> DrawnKeys:
         """What a ledger recorded."""
-        return DrawnKeys.from_json(written)
+        drawn = DrawnKeys.from_json(written)
+        if drawn.counts is not None and len(drawn.counts) != len(drawn.items):
+            raise ValueError("not a count for each key")
+        return drawn
 
     def release(self, payload: DrawnKeys) -> KeysRelease:
         """The release of what was drawn."""
@@ -326,6 +329,8 @@ class KeysEnquiry:
             place: Where the data is, for the ledger; public.
             coins: Source of random bits; for tests only.
         """
+        if ledger is None:  # with one, this comes before the charge
+            self.question.check()
         reads = partial(self._read, read, coins)
         description = None if ledger is None else self._describe(place)
         if self.dialect.check:

@@ -186,17 +186,18 @@ class KeyRounds(Parameters):
         values = 2 * spread * TOP // np.maximum(pooled, 2 * spread)
         return np.where(pooled > int(cut * spread), np.maximum(values, 1), 1)
 
+    @cached_property
+    def sigma(self) -> Fraction:
+        """The standard deviation of the noise of all rounds together, in records."""
+        return find_noise(self.epsilon, self.delta, self._passing)
+
     @property
     def _passing(self) -> Fraction:
         return PASSING * self.delta
 
-    @cached_property
-    def _sigma(self) -> Fraction:
-        return find_noise(self.epsilon, self.delta, self._passing)
-
     def _variance(self, share: Fraction) -> Fraction:
         """Of the noise of a round that has this part of the budget, in records²."""
-        return self._sigma**2 / share
+        return self.sigma**2 / share
 
     @cached_property
     def _spread(self) -> int:
