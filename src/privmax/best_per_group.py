@@ -61,6 +61,17 @@ class GroupSource(Protocol):
         ...
 
 
+def ask_in_group(whole: BestItems, groups: Groups) -> BestItems:
+    """The question in one group, at its part of the cost.
+
+    What may not be asked at the cost of all groups is refused with the numbers that were given.
+    """
+    if isinstance(whole.given, str):
+        _ = whole.choice  # made of the numbers that were given
+    cost = {name: getattr(whole, name) for name in ("epsilon", "delta", "counts")}
+    return replace(whole, **groups.divide(cost))
+
+
 @dataclass(frozen=True, kw_only=True)
 class BestPerGroup:
     """Which items are the best in every group: what runs at what cost. No data enters.
@@ -86,8 +97,9 @@ class BestPerGroup:
         cost = self.best.choice.mechanism.privacy()
         if not cost.delta:
             raise ParameterError(
-                "delta", 0, "finding groups takes a delta above 0",
-                "For example 1e-6; or declare the groups.",
+                "mechanism", type(self.best.choice.mechanism).__name__,
+                "finding groups takes a delta above 0, and its delta is 0",
+                "Choose one that takes a delta, such as NestedMargin.",
             )  # fmt: skip
         part = share / (1 - share)
         return OneKeyEach(epsilon=cost.epsilon * part, delta=cost.delta * part)

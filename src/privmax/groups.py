@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -32,6 +33,9 @@ from privmax.universe import OPEN, Universe
 
 SHARE = Fraction(1, 4)
 """The part of the cost that finds groups by default, where they are not declared."""
+
+MOST_GROUPS = 10_000_000
+"""Declared groups: each takes a draw, whether it has rows or not."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +75,7 @@ class Groups:
         if not isinstance(self.by, str):
             raise ParameterError("by", self.by, "it must name a column", 'For example "region".')
         whole("groups_per_user", self.groups_per_user)
-        assert self.share is not None
-        assert self.grouping
+        _ = self.share, self.grouping  # both refuse what is not allowed
 
     @cached_property
     def grouping(self) -> Grouping:
@@ -176,12 +179,21 @@ class Groups:
 
 
 def _require_list(groups: Collection[Hashable] | str) -> Collection[Hashable]:
-    """Declared groups, if they are a collection of at least one."""
+    """Declared groups, if they are a collection of at least one and of no more than can be drawn
+    from.
+    """
     if not hasattr(groups, "__len__") or isinstance(groups, str | bytes):
         shown = groups if isinstance(groups, str | bool | int) else f"<{type(groups).__name__}>"
         allowed = "it must be open, or a collection of all groups"
         raise ParameterError("groups", shown, allowed, 'For example ["north", "south"].')
-    if not len(groups):
+    number = MOST_GROUPS + 1
+    with suppress(OverflowError):  # a range may have more than a length can say
+        number = len(groups)
+    if number > MOST_GROUPS:
+        allowed = f"there may be at most {MOST_GROUPS:,} groups: every one takes a draw"
+        remedy = "Declare larger groups, or leave it out to have them found."
+        raise ParameterError("groups", "<labels>", allowed, remedy)
+    if not number:
         allowed = "there must be at least one group"
         raise ParameterError("groups", "<labels>", allowed, "Leave it out to have them found.")
     return groups

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from privmax.best_items import BestItems
-from privmax.best_per_group import BestPerGroup
+from privmax.best_per_group import BestPerGroup, ask_in_group
 from privmax.encoding import UNRECORDABLE, check_recordable, recordable
 from privmax.errors import DataError, refuse_given
 from privmax.grouping import IN_COLUMNS, IN_DATA, IN_REQUEST, IN_SCORES, combine, moved
@@ -201,6 +201,7 @@ class Selection:
         condition: Which rows count; None: all.
         dialect: What is declared of a file of text, and whether this is a check only.
         groups: The groups to select in; None: all rows are one.
+        counts: What noisy counts cost, as it was given.
     """
 
     question: BestItems
@@ -211,6 +212,7 @@ class Selection:
     condition: Condition | None = None
     dialect: Dialect = PLAIN
     groups: Groups | None = None
+    counts: Number | None = None
 
     @classmethod
     def of(
@@ -244,7 +246,6 @@ class Selection:
             groups.check(columns, options.get("universe", OPEN_UNIVERSE), relation)
             scaled = {"sensitivity": sensitivity, "resolution": resolution}
             refuse_given(scaled, "it has no meaning when groups are counted")
-            options = groups.divide(options)
         counts_rows = columns.user is None and columns.score is None and columns.item is not None
         default = ROW if counts_rows else USER
         scale = Scale.of(sensitivity, resolution)
@@ -253,8 +254,11 @@ class Selection:
         question = BestItems(**options, scale=scale, unit=default if unit is None else unit)
         if not scale.whole and (question.given is None or isinstance(question.given, str)):
             scale.neighbors(question.neighbors)
+        if groups is not None:
+            question = ask_in_group(question, groups)
         where = None if columns.where is None else Condition.of(columns.where)
-        return cls(question, columns, sensitivity, resolution, unit is None, where, dialect, groups)
+        given = (columns, sensitivity, resolution, unit is None, where, dialect, groups)
+        return cls(question, *given, options.get("counts"))
 
     @property
     def asked(self) -> BestItems | BestPerGroup:
@@ -338,7 +342,7 @@ class Selection:
         numbers = {
             "sensitivity": self.sensitivity,
             "resolution": self.resolution,
-            "counts": question.counts,
+            "counts": self.counts,
         }
         if self.groups is not None:
             options |= self.groups.describe()

@@ -29,6 +29,13 @@ def test_all_groups_are_one_charge_and_one_recorded_answer(ledger):
     assert answered.body["answer"]["items"] == ["tea", "ale"]
 
 
+def test_counts_are_recorded_as_they_were_asked_for(ledger):
+    """The cost of the counts of one group is a part of it."""
+    select(ROWS, counts="0.5", by=Groups("region", ["north"], 2), ledger=ledger)
+    _, reserved, _ = ledger.history()
+    assert reserved.body["what"]["options"]["counts"] == "1/2"
+
+
 @pytest.mark.parametrize("by", ["region", DECLARED], ids=["open", "declared"])
 def test_a_repeated_request_returns_the_same_without_reading(ledger, question, by):
     asked = {"by": by, **question.extra, "ledger": ledger.request("r1")}

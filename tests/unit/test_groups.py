@@ -18,7 +18,7 @@ import privmax
 from privmax import Columns, Groups, NestedMargin, Privacy, Profile, Scores
 from privmax.best_per_group import BestPerGroup
 from privmax.errors import ParameterError
-from privmax.groups import DrawnGroups
+from privmax.groups import MOST_GROUPS, DrawnGroups
 from privmax.selection import Selection
 from privmax.sources.grouped import Grouping
 from privmax.sources.reading import grouped
@@ -243,6 +243,16 @@ WRONG = {
     ),
     "epsilon below 0": ({"epsilon": -1}, "epsilon", "it must be above 0"),
     "no delta": ({"delta": 0}, "delta", "above 0"),
+    "delta 1": ({"delta": 1}, "delta", "it must be below 1"),
+    "delta 1 of several groups": (
+        {"delta": 1, "by": Groups("region", ["a"], 2)}, "delta", "it must be below 1",
+    ),
+    "a mechanism without delta": (
+        {"mechanism": "exponential"}, "mechanism", "and its delta is 0",
+    ),
+    "a mechanism that does not take delta": (
+        {"mechanism": "max-of-laplaces", "k": 2}, "delta", "delta='1e-6' is not allowed: max-of",
+    ),
     "sensitivity": ({"scores": Scores(sensitivity=2)}, "sensitivity", "groups are counted"),
 }  # fmt: skip
 
@@ -267,6 +277,8 @@ GROUPS = {
     "twice": (["a", "b", "a"], "more than once"),
     "missing": (["a", None], "is missing"),
     "lists": ([["a"]], "hashable"),
+    "more than can be drawn from": (range(MOST_GROUPS + 1), "at most 10,000,000 groups"),
+    "more than a length can say": (range(10**30), "at most 10,000,000 groups"),
 }
 
 

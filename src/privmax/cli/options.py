@@ -246,8 +246,10 @@ def price_terms(
     That is the cost itself, or a mechanism made with it; with groups, with the part of a group.
     """
     if mechanism != "auto":
-        each = cost if groups is None else groups.divide(cost)
-        return {"given": build(mechanism, **each, rank=rank, ranked=ranked or None)}
+        given = build(mechanism, **cost, rank=rank, ranked=ranked or None)
+        if groups is not None:
+            given = build(mechanism, **groups.divide(cost), rank=rank, ranked=ranked or None)
+        return {"given": given}
     if rank is not None:
         raise ParameterError(
             "rank", rank, f"only {_RANKED} takes it", f"Add --mechanism {_RANKED}."

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from privmax.best_items import BestItems
-from privmax.best_per_group import BestPerGroup
+from privmax.best_per_group import BestPerGroup, ask_in_group
 from privmax.display import format_label
 from privmax.encoding import check_recordable, decode, encode
 from privmax.errors import DataError, ParameterError, refuse_given
@@ -673,13 +673,15 @@ class Mining:
             made_for = growth is not None and getattr(mechanism, "growth", None) == growth
             cost["counts"] = counts
             selection = BestItems(
-                **(cost if groups is None else groups.divide(cost)),
+                **cost,
                 given=mechanism,
                 unit=unit_said,
                 universe=count_itemsets(everything, sizes),
                 growth=None if made_for else growth,
                 scale=WHOLE,
             )
+            if groups is not None:
+                selection = ask_in_group(selection, groups)
             question = BestItemsets(
                 selection=selection, floor=floor, rules=epsilon, sizes=sizes, longest=longest
             )

@@ -197,7 +197,8 @@ class GroupedRows:
         order = [own[ROWS].desc(), own[NUMBER]]
         place = self._engine.number_rows(order, [own[name] for name in who])
         own = own.select(*who, NUMBER, **{PLACE: place})
-        own = own.filter(own[PLACE] < self._grouping.per_user).select(*who, NUMBER)
+        most = min(self._grouping.per_user, self._number)  # engines have no larger numbers
+        own = own.filter(own[PLACE] < most).select(*who, NUMBER)
         own = self._keep(own)
         self._people = self._total(own, own.count())
         return _keep_matches(named, own, [*who, NUMBER])
