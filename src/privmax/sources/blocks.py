@@ -34,7 +34,7 @@ _VALUES = _EVERY.translate(None, _CONTROL + b'"')
 """All bytes but control characters and quotes."""
 
 _MARK = b"\x1f"
-"""Stands between the values of lines that were JSON."""
+"""Separates the values of lines that were JSON."""
 
 _MARKS = _CONTROL.translate(None, b"\n\x1f")
 _MOST = len(_MARKS)
@@ -83,7 +83,7 @@ class Form:
     """How a line of JSON is written, but for its values.
 
     names    the keys, in their order
-    parts    what stands before each value, and behind the last
+    parts    the text before each value, and after the last
     bare     whether values have no quotes
     """
 
@@ -105,7 +105,7 @@ class Form:
     def read(self, piece: bytes) -> Block | None:
         """Return the values of whole lines; None unless each of them has this form.
 
-        What stands between values becomes one byte, which the piece does not have. If exactly these
+        The text between values becomes one byte, which the piece does not have. If exactly these
         bytes are left, line by line, and no quote, then to put them back gives the piece: each line
         is its values between the parts of this form.
         """

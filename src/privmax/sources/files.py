@@ -229,8 +229,9 @@ def open_batches(place: Place, wanted: Sequence[str]) -> Iterator[Iterator[Batch
         for path in paths:
             with open_pieces(path, dialect.encoding) as pieces:
                 batches = read_batches(pieces or (), wanted)  # a path is no open file of text
-                is_one = len(paths) == 1 or not isinstance(path, Path)
-                yield from batches if is_one else _name_file(path, batches)
+                if len(paths) > 1 and isinstance(path, Path):
+                    batches = _name_file(path, batches)
+                yield from batches
 
     yield read()
 

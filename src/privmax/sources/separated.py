@@ -181,7 +181,7 @@ def _first_line(file: Iterator[str]) -> str:
 
 
 class _Lines:
-    """Lines of a piece of text, and of the pieces after it if somebody goes on.
+    """Lines of a piece of text, and of the pieces after it if they are asked for.
 
     number    how many were handed out
     """
