@@ -42,13 +42,17 @@ def next_steps(
     """
     from privmax.groups import GroupedRelease
     from privmax.mechanisms.registry import registered_name
+    from privmax.planning.plans import is_planned
 
     known = registered_name(release.mechanism) is not None
-    steps = []
     if known:
-        steps.append(f"See how clear a winner must be: {plan_command(release, universe)}")
-    elif command := getattr(release.mechanism, "plan_command", None):
-        steps.append(f"See how many individuals it takes: {command}")
+        what, command = "how clear a winner must be", plan_command(release, universe)
+    else:
+        what = "how many individuals it takes"
+        command = getattr(release.mechanism, "plan_command", "")
+    steps = []
+    if command and is_planned(release.mechanism.privacy().epsilon):
+        steps.append(f"See {what}: {command}")
     steps.append(
         f"Ask again with a larger {spell('epsilon')}; every request has its own privacy cost."
     )

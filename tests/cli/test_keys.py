@@ -236,3 +236,12 @@ def test_no_answer_names_the_plan():
     command = "privmax plan --keys --per-user 7 --epsilon 1 --delta 1e-06"
     assert command in told
     assert CliRunner().invoke(main, command.split()[1:]).exit_code == 0
+
+
+@pytest.mark.parametrize("command", ["keys", "select"])
+def test_no_answer_names_no_plan_that_is_refused(command):
+    """None is made for so small an epsilon."""
+    words = [command, "none.csv", *NAMED, "--epsilon", "1e-7", "--delta", "1e-3"]
+    told = CliRunner().invoke(main, words).stdout
+    assert "Ask again with a larger --epsilon" in told
+    assert "privmax plan" not in told

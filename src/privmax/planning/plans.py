@@ -36,9 +36,14 @@ LARGER = "a larger epsilon"
 """What a mechanism lacks whose exact law would take too long: the smaller epsilon, the longer."""
 
 
+def is_planned(epsilon: Fraction) -> bool:
+    """Return whether plans are made for this epsilon."""
+    return SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON
+
+
 def check_planned(epsilon: Number) -> None:
-    """Refuse an epsilon that cannot be planned for."""
-    if not SMALLEST_EPSILON <= positive("epsilon", epsilon) <= LARGEST_EPSILON:
+    """Refuse an epsilon for which no plans are made."""
+    if not is_planned(positive("epsilon", epsilon)):
         raise ParameterError(
             "epsilon",
             epsilon,

@@ -17,14 +17,7 @@ from privmax.mechanisms.peeling import Ranker
 from privmax.mechanisms.ranked_margin import RankedMargin
 from privmax.mechanisms.registry import MECHANISMS, registered_name
 from privmax.numbers import plain
-from privmax.planning.plans import (
-    LARGEST_EPSILON,
-    SMALLEST_EPSILON,
-    Plan,
-    plan,
-    plan_over,
-    winners,
-)
+from privmax.planning.plans import Plan, is_planned, plan, plan_over, winners
 from privmax.privacy import DELTA_ADVICE, REPLACE, WEAK, Privacy
 from privmax.profile import LARGEST_UNIVERSE
 from privmax.release import CHOSEN_BY_CALLER, Release
@@ -225,7 +218,7 @@ def _plan(release: Release, universe: Universe) -> Plan | None:
         return None
     cost: Privacy = mechanism.privacy()
     huge = universe.size is not None and universe.size > LARGEST_UNIVERSE
-    if (huge and not cost.delta) or not SMALLEST_EPSILON <= cost.epsilon <= LARGEST_EPSILON:
+    if (huge and not cost.delta) or not is_planned(cost.epsilon):
         return None
     options: dict[str, Any] = {
         "epsilon": cost.epsilon,
