@@ -129,7 +129,7 @@ def test_a_comparison_shows_what_was_compared_and_nothing_private():
     clear, close = (compare(scores, **options) for scores in ([912, 3], [912, 912, 911]))
     assert str(clear) != str(close)
     assert clear._repr_html_() == close._repr_html_()
-    assert "without a list of items (NestedMargin)" in shown(clear)
+    assert "NestedMargin: the universe is open" in shown(clear)
 
 
 def test_a_law_shows_nothing():
