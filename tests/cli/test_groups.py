@@ -3,42 +3,34 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
+import group_commands
 import polars as pl
 import pytest
-from click.testing import CliRunner
+from group_commands import PRICE, check_one_charge, check_refusal, write_rows
 
-from privmax import Ledger, Privacy
-from privmax.cli import main
-
-PRICE = ["--epsilon", "1", "--delta", "1e-6"]
 NAMED = ["--item", "page", "--user", "visitor", "--by", "region"]
 DECLARED = [*NAMED, "--groups", "regions.csv"]
+
+
+def list_visits(who, region):
+    best, other = "home" if who < 300 else "shop", "help" if who < 250 or who > 360 else "old"
+    return (f"{who},{region},{best}", f"{who},{region},{other}", f"{who},east,ads")
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    rows = [
-        f"{who},{region},{page}"
-        for who in range(600)
-        for region, page in (
-            ("north" if who < 300 else "south", "home" if who < 300 else "shop"),
-            ("north" if who < 300 else "south", "help" if who < 250 or who > 360 else "old"),
-            ("east", "ads"),
-        )
-    ]
-    Path("visits.csv").write_text("\n".join(["visitor,region,page", *rows, ""]))
-    Path("regions.csv").write_text("south\nnorth\nwest\n")
+    write_rows("visits.csv", "visitor,region,page", list_visits)
     Path("twice.csv").write_text("south\nnorth\nsouth\n")
     Path("empty.csv").write_text("")
     many = [f"{who},r{who % 30:02},home" for who in range(3000)]
     Path("many.csv").write_text("\n".join(["visitor,region,page", *many, ""]))
 
 
-def run(*words, stdin=None):
-    return CliRunner().invoke(main, ["select", *words], input=stdin)
+run = partial(group_commands.run, "select")
 
 
 def test_every_declared_group_is_listed():
@@ -149,6 +141,10 @@ WRONG = {
     "groups alone": (["--groups", "regions.csv"], "--groups regions.csv: it needs --by"),
     "groups per user alone": (["--groups-per-user", "2"], "it needs --by"),
     "replace": (["--by", "region", "--neighbors", "replace"], "Use neighbors add-remove"),
+    "a mechanism without delta": (
+        ["--by", "region", "--mechanism", "exponential"],
+        "--mechanism Exponential: finding groups takes a delta above 0, and its delta is 0.",
+    ),
     "a closed universe": (
         ["--by", "region", "--universe", "regions.csv"],
         "groups are for an open universe. Leave universe out.",
@@ -156,26 +152,14 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("words", "told"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_is_named_and_charged_nothing(words, told):
-    Ledger.create("b.db", budget=Privacy(9, "1e-3")).close()
-    before = Path("b.db").read_bytes()
+@pytest.mark.parametrize(("words", "said"), WRONG.values(), ids=WRONG)
+def test_what_is_wrong_is_named_and_charged_nothing(words, said):
     user = [] if "--score" in words else ["--user", "visitor"]
-    found = run("visits.csv", "--item", "page", *user, *words, *PRICE, "--ledger", "b.db")
-    assert found.exit_code == 2, found.output
-    assert told in " ".join(found.stderr.split())
-    assert Path("b.db").read_bytes() == before
+    check_refusal("select", ["visits.csv", "--item", "page", *user, *words], said)
 
 
 def test_the_ledger_charges_once_and_a_repeated_request_is_free():
-    Ledger.create("b.db", budget=Privacy(1, "1e-5")).close()
-    paid = [*DECLARED, *PRICE, "--json", "--ledger", "b.db"]
-    first = json.loads(run("visits.csv", *paid, "--request", "r1").stdout)
-    Path("visits.csv").write_text("")
-    again = json.loads(run("visits.csv", *paid, "--request", "r1").stdout)
-    assert again | {"recorded": None} == first
-    assert first["left"]["epsilon"] == "0"
-    assert run("visits.csv", *paid).exit_code == 3
+    check_one_charge("select", "visits.csv", DECLARED)
 
 
 def test_no_answer_at_all_says_what_to_do():

@@ -3,41 +3,33 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
+import group_commands
 import polars as pl
 import pytest
-from click.testing import CliRunner
+from group_commands import PRICE, check_one_charge, check_refusal, write_rows
 
-from privmax import Ledger, Privacy
-from privmax.cli import main
-
-PRICE = ["--epsilon", "1", "--delta", "1e-6"]
 NAMED = ["--basket", "receipt", "--item", "article", "--user", "member"]
 BY = [*NAMED, "--by", "region"]
 DECLARED = [*BY, "--groups", "regions.csv"]
 
 
+def list_sales(who, region):
+    bought = ((region, 1 + 2 * (who >= 300)), (region, 2 + 2 * (who >= 300)), ("east", 5))
+    return (f"{who},{who}-1,{place},{article}" for place, article in bought)
+
+
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    rows = [
-        f"{who},{who}-1,{region},{article}"
-        for who in range(600)
-        for region, article in (
-            ("north" if who < 300 else "south", "1" if who < 300 else "3"),
-            ("north" if who < 300 else "south", "2" if who < 300 else "4"),
-            ("east", "5"),
-        )
-    ]
-    Path("sales.csv").write_text("\n".join(["member,receipt,region,article", *rows, ""]))
-    Path("regions.csv").write_text("south\nnorth\nwest\n")
+    write_rows("sales.csv", "member,receipt,region,article", list_sales)
     Path("baskets.dat").write_text("1 2\n" * 9)
     Path("names.json").write_text(json.dumps({"1": "tea", "2": "milk", "3": "ale", "4": "nuts"}))
 
 
-def run(*words, stdin=None):
-    return CliRunner().invoke(main, ["itemsets", *words], input=stdin)
+run = partial(group_commands.run, "itemsets")
 
 
 def test_every_declared_group_is_listed():
@@ -125,22 +117,10 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("words", "told"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_is_named_and_charged_nothing(words, told):
-    Ledger.create("b.db", budget=Privacy(9, "1e-3")).close()
-    before = Path("b.db").read_bytes()
-    found = run(*words, *PRICE, "--ledger", "b.db")
-    assert found.exit_code == 2, found.output
-    assert told in " ".join(found.stderr.split())
-    assert Path("b.db").read_bytes() == before
+@pytest.mark.parametrize(("words", "said"), WRONG.values(), ids=WRONG)
+def test_what_is_wrong_is_named_and_charged_nothing(words, said):
+    check_refusal("itemsets", words, said)
 
 
 def test_the_ledger_charges_once_and_a_repeated_request_is_free():
-    Ledger.create("b.db", budget=Privacy(1, "1e-5")).close()
-    paid = [*DECLARED, *PRICE, "--json", "--ledger", "b.db"]
-    first = json.loads(run("sales.csv", *paid, "--request", "r1").stdout)
-    Path("sales.csv").write_text("")
-    again = json.loads(run("sales.csv", *paid, "--request", "r1").stdout)
-    assert again | {"recorded": None} == first
-    assert first["left"]["epsilon"] == "0"
-    assert run("sales.csv", *paid).exit_code == 3
+    check_one_charge("itemsets", "sales.csv", DECLARED)

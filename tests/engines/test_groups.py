@@ -23,7 +23,7 @@ from privmax.testing import SeededCoins
 
 sys.path.append(str(Path(__file__).parents[1] / "exact"))
 
-from plain_groups import levels_of, restrict
+from plain_groups import levels_of, read_groups, restrict
 
 COLUMNS = Columns("item", "user")
 PRICE = {"epsilon": 1, "delta": "1e-6"}
@@ -50,21 +50,6 @@ TYPES = {"user": "string", "region": "string", "item": "string"}
 
 def load_rows(load, rows=ROWS):
     return load(columns_of(rows), types=TYPES)
-
-
-def read_groups(source, labels):
-    """The scores of all groups and the items at each, as the source has them."""
-    found = {}
-    for number, label in enumerate(labels):
-        blocks = source.profile(number).window(1 << 40).blocks()
-        top = source.profile(number).top()
-        levels = [(top - depth, count) for depth, count in blocks if count is not None]
-        drawn = [
-            (number, Outcome(score, index)) for score, count in levels for index in range(count)
-        ]
-        scores = [outcome.score for _, outcome in drawn]
-        found[label] = dict(zip(source.names(drawn), scores, strict=True))
-    return found
 
 
 @pytest.mark.parametrize("per_user", [1, 2, 2**63])

@@ -14,7 +14,6 @@ import privmax
 from privmax.errors import DataError
 from privmax.itemsets import Layout, top_itemsets
 from privmax.itemsets.reading.grouped import open_groups
-from privmax.mechanisms.contract import Outcome
 from privmax.sources.grouped import Grouping
 from privmax.sources.tables import Columns
 from privmax.testing import SeededCoins
@@ -22,6 +21,7 @@ from privmax.testing import SeededCoins
 sys.path.append(str(Path(__file__).parents[1] / "exact"))
 
 from plain_baskets import restrict_baskets
+from plain_groups import read_groups
 
 PRICE = {"epsilon": 1, "delta": "1e-6"}
 NAMED = {"basket": "receipt", "item": "item", "user": "user"}
@@ -41,23 +41,6 @@ TYPES = dict.fromkeys(("user", "receipt", "region", "item"), "string")
 
 def load_rows(load, rows=ROWS):
     return load(dict(zip(TYPES, zip(*rows, strict=True), strict=True)), types=TYPES)
-
-
-def read_groups(source, labels):
-    """The supports of all pairs of all groups, as the source has them."""
-    found = {}
-    for number, label in enumerate(labels):
-        profile, found[label] = source.profile(number), Counter()
-        if not profile.top():
-            continue
-        drawn = [
-            (number, Outcome(profile.top() - depth, index))
-            for depth, count in profile.window(1 << 40).blocks()
-            if count is not None
-            for index in range(count)
-        ]
-        found[label].update(dict(zip(source.names(drawn), source.counts(drawn), strict=True)))
-    return found
 
 
 @pytest.mark.parametrize("per_user", [1, 2])

@@ -24,7 +24,7 @@ from privmax.testing import walk
 
 sys.path.append(str(Path(__file__).parent))
 
-from plain_groups import levels_of, own_groups, restrict
+from plain_groups import largest_excess, levels_of, own_groups, restrict
 
 EPSILON, DELTA = Fraction(1), Fraction(1, 10)
 GROUPS = ("a", "b")
@@ -90,15 +90,7 @@ def open_law(crowd, mechanism, finder, per_user=1):
 
 def excess(law, epsilon):
     """The largest delta at `epsilon` over all neighbors, both ways."""
-    worst, factor = 0.0, math.exp(epsilon)
-    for crowd in CROWDS:
-        here = law(crowd)
-        for person in PEOPLE:
-            there = law((*crowd, person))
-            for left, right in ((here, there), (there, here)):
-                missing = (max(p - factor * right.get(one, 0.0), 0.0) for one, p in left.items())
-                worst = max(worst, math.fsum(missing))
-    return worst
+    return largest_excess(law, epsilon, CROWDS, PEOPLE)
 
 
 def test_all_declared_groups_cost_what_one_costs():

@@ -28,7 +28,7 @@ from privmax.testing import walk
 sys.path.append(str(Path(__file__).parent))
 
 from plain_baskets import restrict_baskets
-from plain_groups import levels_of, own_groups
+from plain_groups import largest_excess, levels_of, own_groups
 
 EPSILON, DELTA = Fraction(1), Fraction(1, 10)
 GROUPS = ("a", "b")
@@ -69,15 +69,7 @@ def table_law(crowd, mechanism, per_user=1, choose=own_groups, restrict=restrict
 
 def excess(law, epsilon=EPSILON):
     """The largest delta at `epsilon` over all neighbors, both ways."""
-    worst, factor = 0.0, math.exp(epsilon)
-    for crowd in CROWDS:
-        here = law(crowd)
-        for person in PEOPLE:
-            there = law((*crowd, person))
-            for left, right in ((here, there), (there, here)):
-                missing = (max(p - factor * right.get(one, 0.0), 0.0) for one, p in left.items())
-                worst = max(worst, math.fsum(missing))
-    return worst
+    return largest_excess(law, epsilon, CROWDS, PEOPLE)
 
 
 def test_all_groups_cost_what_one_costs():

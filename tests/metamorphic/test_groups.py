@@ -1,106 +1,98 @@
 """One individual more, or one odd row, changes nothing about where others count.
 
 The scores of all groups must be what they were before, and what the new one has where it is alone,
-in every container and wherever among the rows it stands.
+in every container and wherever among the rows it stands; of items and of itemsets.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from contextlib import closing
-from functools import partial
-
-import numpy as np
 import pandas as pd
 import pytest
-from group_tables import CONTAINERS, columns_of
-from plain_groups import restrict
+from group_tables import CONTAINERS, ENTRIES, columns_of, open_itemsets
 
-from privmax.mechanisms.contract import Outcome
 from privmax.sources.containers import pandas as pandas_reader
-from privmax.sources.grouped import Grouping
-from privmax.sources.reading import grouped
 from privmax.sources.tables import Columns
 
-NAMES = ("user", "region", "item")
-COLUMNS = Columns("item", "user")
 
-
-numbers = np.random.default_rng(11)
-CROWD = [
-    (f"u{who}", f"place {numbers.integers(5)}", f"tea {numbers.integers(3)}")
-    for who in numbers.permutation(40).tolist()
-    for _ in range(int(numbers.integers(1, 5)))
-]
-"""Rows of 40 individuals, many of whom have ties between groups."""
-
-NEW = [("new", f"place {place}", item) for place, item in
-       ((9, "tea 0"), (4, "tea 1"), (0, "ale"), (9, "tea 0"), (4, "tea 2"))]  # fmt: skip
-TOGETHER = [*NEW[:3], *CROWD[:9], NEW[3], *CROWD[9:], NEW[4]]
-
-
-def scores(data, per_user=1):
-    """The score of every item of every group."""
-    with closing(grouped(data, COLUMNS, Grouping("region", None, per_user))) as source:
-        found, number = Counter(), len(source.count_chosen(1))
-        labels = source.group_names(range(number))
-        drawn = [
-            (group, Outcome(score, index))
-            for group in range(number)
-            for score, count in source.profile(group)._levels._levels
-            for index in range(count)
-        ]
-        for (group, one), item in zip(drawn, source.names(drawn), strict=True):
-            found[labels[group], item] = one.score
-        return found
-
-
-def is_unmoved(container, folder, per_user=1):
-    make = partial(CONTAINERS[container], NAMES)
-    apart = scores(make(CROWD, folder), per_user) + scores(make(NEW, folder), per_user)
-    return scores(make(TOGETHER, folder), per_user) == apart
+@pytest.fixture(params=ENTRIES.values(), ids=ENTRIES)
+def entry(request):
+    return request.param
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
-def test_one_individual_more_moves_nobody_else(container, tmp_path):
-    assert is_unmoved(container, tmp_path)
+def test_one_individual_more_moves_nobody_else(entry, container, tmp_path):
+    assert entry.is_unmoved(container, tmp_path)
 
 
-def test_the_same_where_each_counts_in_two_groups(tmp_path):
-    assert is_unmoved("pandas", tmp_path, per_user=2)
+def test_the_same_where_each_counts_in_two_groups(entry, tmp_path):
+    assert entry.is_unmoved("pandas", tmp_path, per_user=2)
 
 
-def test_an_order_of_groups_that_follows_from_other_rows_is_noticed(monkeypatch, tmp_path):
+def test_an_order_of_groups_that_follows_from_other_rows_is_noticed(entry, monkeypatch, tmp_path):
     monkeypatch.setattr(pandas_reader, "sort_numbers", lambda numbers, labels: (numbers, labels))
-    assert not is_unmoved("pandas", tmp_path)
+    assert not entry.is_unmoved("pandas", tmp_path)
 
 
-ODD = {
-    "no group": ("u3", None, "tea 1"),
-    "no item": ("u3", "place 0", None),
-    "a group that is a number": ("new", 7, "tea 1"),
-    "a group that is a float": ("new", 0.5, "tea 1"),
-    "a group that is a truth": ("new", True, "tea 1"),
-    "a group that is a date": ("new", pd.Timestamp("2026-01-02"), "tea 1"),
-    "a user that is a number": (5, "place 0", "tea 1"),
-    "an item that is a number": ("new", "place 0", 9),
-}
-
-
-@pytest.mark.parametrize("row", ODD.values(), ids=ODD)
-def test_one_row_of_any_type_moves_nobody_else(row):
+@pytest.mark.parametrize("place", [0, 30])
+@pytest.mark.parametrize(
+    ("entry", "row"),
+    [(entry, row) for entry in ENTRIES.values() for row in entry.odd.values()],
+    ids=[f"{name}, {row}" for name, entry in ENTRIES.items() for row in entry.odd],
+)
+def test_one_row_of_any_type_moves_nobody_else(entry, row, place):
     """pandas makes objects of the whole column."""
-    before = scores(pd.DataFrame(columns_of(NAMES, CROWD)))
-    after = scores(pd.DataFrame(columns_of(NAMES, [row, *CROWD])))
-    own = {} if row[1] is None or row[2] is None else {(row[1], row[2]): 1}
-    assert sum((after - before).values()) == len(own)
-    assert not before - after
+    rows = [*entry.crowd[:place], row, *entry.crowd[place:]]
+    found = entry.read(pd.DataFrame(columns_of(entry.names, rows)))
+    own = entry.expect([row] if entry is ENTRIES["items"] else [])
+    assert found == entry.expect(entry.crowd) + own
 
 
-def test_scores_are_those_of_plain_python():
-    expected = {
-        (group, item): score
-        for group, counts in restrict(CROWD).items()
-        for item, score in counts.items()
-    }
-    assert scores(pd.DataFrame(columns_of(NAMES, CROWD))) == expected
+TIES = {
+    "whole numbers": [9, 10, -1, -10],
+    "floats": [9.5, 10.0, -1.5, float("-inf")],
+    "text of numbers": ["9", "10", "B", "a", "é", ""],
+    "dates": [pd.Timestamp(f"{year}-01-02") for year in (1999, 2024, 2026)],
+}
+ROWS = {"text": "x", "a float": 0.25, "none": None, "a date": pd.Timestamp("2020-05-06")}
+
+
+@pytest.mark.parametrize("labels", TIES.values(), ids=TIES)
+@pytest.mark.parametrize("odd", ROWS.values(), ids=ROWS)
+def test_ties_are_broken_alike_whatever_type_pandas_gives_the_column(labels, odd):
+    """All have a tie, and one row changes the type of all others."""
+    entry = ENTRIES["items"]
+    rows = [
+        (f"{first} {second}", group, "tea")
+        for first in range(len(labels))
+        for second in range(first)
+        for group in (labels[first], labels[second])
+    ]
+    more = [*rows, ("new", odd, "rare")]
+    before, after = (entry.read(pd.DataFrame(columns_of(entry.names, one))) for one in (rows, more))
+    assert before == entry.expect(rows)
+    assert {key: score for key, score in after.items() if key[1] != "rare"} == before
+
+
+@pytest.mark.parametrize("per_user", [1, 2])
+def test_scores_are_those_of_plain_python(entry, per_user):
+    frame = pd.DataFrame(columns_of(entry.names, entry.crowd))
+    assert entry.read(frame, per_user=per_user) == entry.expect(entry.crowd, per_user=per_user)
+    some = {"per_user": per_user, "declared": ("place 1", "place 3")}
+    assert entry.read(frame, **some) == entry.expect(entry.crowd, **some)
+
+
+def test_baskets_are_individuals_where_there_are_no_users():
+    entry = ENTRIES["itemsets"]._replace(
+        open=lambda data, **options: open_itemsets(data, columns=Columns("item"), **options)
+    )
+    rows, new = (
+        [(None, f"{user} {basket}", group, item) for user, basket, group, item in some]
+        for some in (entry.crowd, entry.new)
+    )
+    frames = [
+        pd.DataFrame(columns_of(entry.names, some)).drop(columns="user")
+        for some in (rows, [*new, *rows])
+    ]
+    alone, both = map(entry.read, frames)
+    assert alone == entry.expect(rows)
+    assert both == entry.expect(rows) + entry.expect(new)
