@@ -121,7 +121,7 @@ class _Line:
             self.spent.append(spent)
 
 
-def planning(found: Plan, *, wide: float = WIDE) -> Figure:
+def planning(planned: Plan, *, wide: float = WIDE) -> Figure:
     """Draw the lead that each mechanism needs, least first.
 
     The one `auto` picks is dark, and what no mechanism can do is a line.
@@ -129,11 +129,11 @@ def planning(found: Plan, *, wide: float = WIDE) -> Figure:
     Mechanisms without a lead are named below, with the reason.
 
     Args:
-        found: What to draw.
+        planned: What to draw.
         wide: Inches from left to right; below `WIDE`, lines of text are broken.
     """
-    rows = [row for row in found.rows if row.lead is not None]
-    cost = price_in_words(found.privacy, found.neighbors)
+    rows = [row for row in planned.rows if row.lead is not None]
+    cost = price_in_words(planned.privacy, planned.neighbors)
     with _style():
         figure, axes = _bars(
             [f"{row.name}{' *' if row.chosen else ''}" for row in rows],
@@ -144,25 +144,25 @@ def planning(found: Plan, *, wide: float = WIDE) -> Figure:
         )
         least = "no mechanism works with less than"
         axes.axvline(
-            _drawable(found.limit),
+            _drawable(planned.limit),
             color=LIMIT,
             linestyle="--",
-            label=f"{least} {short(found.limit)}",
+            label=f"{least} {short(planned.limit)}",
         )
-        axes.set_xlabel(f"lead in records, for a release with probability {plain(found.success)}")
+        axes.set_xlabel(f"lead in records, for a release with probability {plain(planned.success)}")
         _add_legend(axes, wide)
         _add_title(
             figure,
             axes,
-            found.title(),
+            planned.title(),
             cost,
-            [f"* chosen by auto: {found.why}.", *_absent(found.rows)],
+            [f"* chosen by auto: {planned.why}.", *_absent(planned.rows)],
             _width(wide),
         )
     return figure
 
 
-def comparison(found: Comparison, *, wide: float = WIDE) -> Figure:
+def comparison(compared: Comparison, *, wide: float = WIDE) -> Figure:
     """Draw the chances that each mechanism releases the best, another candidate, or nothing.
 
     The picture is as private as its data.
@@ -170,12 +170,12 @@ def comparison(found: Comparison, *, wide: float = WIDE) -> Figure:
     Of a list: which part of its places goes to the best, to others, or to no one, on average.
 
     Args:
-        found: What to draw.
+        compared: What to draw.
         wide: As in `planning`.
     """
-    rows = found.rows
-    is_list = found.k > 1
-    labels = (f"the best {found.k:,}", "others", "empty") if is_list else BEST_OR_NOTHING
+    rows = compared.rows
+    is_list = compared.k > 1
+    labels = (f"the best {compared.k:,}", "others", "empty") if is_list else BEST_OR_NOTHING
     with _style():
         figure, axes = _bars(
             [f"{row.name}{' *' if row.chosen else ''}{' †' if row.ahead else ''}" for row in rows],
@@ -205,8 +205,8 @@ def comparison(found: Comparison, *, wide: float = WIDE) -> Figure:
         about = "places of the list, on average" if is_list else "chance of each outcome"
         axes.set_xlabel(f"{about}; at the right, of the best")
         _add_legend(axes, wide, columns=3)
-        cost = price_in_words(found.privacy, found.neighbors)
-        _add_title(figure, axes, found.title(), cost, found.legend(), _width(wide))
+        cost = price_in_words(compared.privacy, compared.neighbors)
+        _add_title(figure, axes, compared.title(), cost, compared.legend(), _width(wide))
     return figure
 
 
@@ -309,14 +309,14 @@ def keys_needed(plans: Mapping[int, KeyPlan], *, marked: int) -> Figure:
     return figure
 
 
-def misses(found: Mapping[int, Comparison], *, marked: int) -> Figure:
+def misses(compared: Mapping[int, Comparison], *, marked: int) -> Figure:
     """Draw which part of the best k each mechanism misses, over k: as private as its data.
 
-    found    by k, ascending
+    compared    by k, ascending
     marked   the k that was asked for
     """
-    last = found[max(found)]
-    lines = _over_k(found, lambda row: 100 * row.misses)
+    last = compared[max(compared)]
+    lines = _over_k(compared, lambda row: 100 * row.misses)
     with _style():
         figure, axes = _k_axes(lines, marked, {row.name for row in last.rows if row.chosen})
         axes.set_ylim(-4, 104)

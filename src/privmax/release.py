@@ -173,16 +173,16 @@ class Release:
     @property
     def notes(self) -> tuple[str, ...]:
         """What to know of the items, in sentences: what their order means, that fewer came."""
-        found = []
+        notes = []
         if len(self.items) > 1 and not self.ranked:
-            found.append("Sorted by name; their order is not released.")
+            notes.append("Sorted by name; their order is not released.")
         elif len(self.items) > 1:
-            found.append(self._describe_order())
+            notes.append(self._describe_order())
             if self.counts and self.noise is not None:  # drawn apart from the order
-                found.append("Counts have noise of their own and may contradict the order.")
+                notes.append("Counts have noise of their own and may contradict the order.")
         if 0 < len(self.items) < self.requested:
-            found.append(f"{len(self.items)} of {self.requested} released: nothing else stood out.")
-        return tuple(found)
+            notes.append(f"{len(self.items)} of {self.requested} released: nothing else stood out.")
+        return tuple(notes)
 
     def _describe_order(self) -> str:
         """What the order of the items means."""

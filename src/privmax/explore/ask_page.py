@@ -215,11 +215,11 @@ def answer_address(ident: str, page: str = "") -> str:
 
 async def answer(explorer: Explorer, request: Request) -> Response:
     """The page of a request: its answer, or how to get it."""
-    found = await explorer.in_thread(_look_up, explorer, request.query_params.get("request", ""))
-    if found is None:
+    view = await explorer.in_thread(_look_up, explorer, request.query_params.get("request", ""))
+    if view is None:
         problem = Notice("There is no such request in the ledger.", "error")
         return explorer.page("notice.html", "ask", "No such request", problem=problem, status=404)
-    template, title, values = found
+    template, title, values = view
     return explorer.page(template, "ask", title, **values)
 
 
@@ -329,11 +329,11 @@ def _recall(
 async def report(explorer: Explorer, request: Request) -> Response:
     """The report about an answer, to be opened or saved."""
     ident = request.query_params.get("request", "")
-    found = await explorer.in_thread(_report_about, explorer, ident)
-    if found is None:
+    result = await explorer.in_thread(_report_about, explorer, ident)
+    if result is None:
         problem = Notice("There is no report of this request.", "error")
         return explorer.page("notice.html", "ask", "No report", problem=problem, status=404)
-    released, about = found
+    released, about = result
     try:
         page = await explorer.compute(request, "report", released, about)
     except SlowError:
@@ -354,7 +354,7 @@ def _report_about(explorer: Explorer, ident: str) -> tuple[Release, dict[str, An
     asked = None if charged is None or answered is None else recall(explorer, charged)
     if asked is None:
         return None
-    dataset, found = _dataset(explorer, asked), recall_answer(explorer, asked, ident)
+    dataset, release = _dataset(explorer, asked), recall_answer(explorer, asked, ident)
     about = {
         "question": asked.words(),
         "asked": {
@@ -368,12 +368,12 @@ def _report_about(explorer: Explorer, ident: str) -> tuple[Release, dict[str, An
         },
         "unit": dataset.protects,
         "universe": Universe.of(asked.universe),
-        "answers": list(map(format_label, found.items)),
+        "answers": list(map(format_label, release.items)),
         "left": explorer.ledger.left_after(ident),
         "ledger": explorer.ledger.name,
         "account": asked.account,
     }
-    return found, about
+    return release, about
 
 
 async def as_json(explorer: Explorer, request: Request) -> Response:
@@ -402,10 +402,10 @@ async def as_csv(explorer: Explorer, request: Request) -> Response:
 
 
 def _dataset(explorer: Explorer, asked: Asked | AskedKeys) -> Dataset:
-    found = explorer.datasets.get(asked.dataset)
-    if found is None:
+    dataset = explorer.datasets.get(asked.dataset)
+    if dataset is None:
         raise ParameterError("dataset", asked.dataset, "no data set of that name is registered", "")
-    return found
+    return dataset
 
 
 def _new_id() -> str:

@@ -44,7 +44,7 @@ class Picture:
 
 
 def lay_out(
-    found: Mapping[str, Line],
+    lines: Mapping[str, Line],
     *,
     title: str,
     across: str,
@@ -57,7 +57,7 @@ def lay_out(
     """Return where the parts of a picture go.
 
     Args:
-        found: Points of each line, by its name; the first one stands out.
+        lines: Points of each line, by its name; the first one stands out.
         title: What the picture shows.
         across: What is drawn from left to right.
         up: What is drawn upward.
@@ -66,9 +66,9 @@ def lay_out(
         ticks: Places that are named below, and how; by default five, by their numbers.
         is_stepped: Whether a line keeps its height until the next point.
     """
-    xs = [x for line in found.values() for x, _ in line]
+    xs = [x for line in lines.values() for x, _ in line]
     low, high = min(xs), max(xs)
-    most = max([y for line in found.values() for _, y in line] + [y for y, _ in heights]) or 1.0
+    most = max([y for line in lines.values() for _, y in line] + [y for y, _ in heights]) or 1.0
     span = (high - low) or 1.0
 
     def place(x: float) -> float:
@@ -83,7 +83,7 @@ def lay_out(
         title,
         across,
         up,
-        {name: _points(line, place, most, is_stepped) for name, line in found.items()},
+        {name: _points(line, place, most, is_stepped) for name, line in lines.items()},
         [(f"{y:.1f}", f"{y + 4:.1f}", words) for y, words in named],
         [(percent(x), "end" if place(x) > 0.95 else "middle", words) for x, words in below],
         None if marked is None else percent(marked),
@@ -91,15 +91,15 @@ def lay_out(
 
 
 def _points(line: Line, place: Callable[[float], float], most: float, is_stepped: bool) -> str:
-    found: list[str] = []
+    points: list[str] = []
     before: float | None = None
     for x, y in line:
         across, height = 100 * place(x), 100 * (1 - y / most)
         if is_stepped and before is not None:
-            found.append(f"{across:.2f},{before:.2f}")
-        found.append(f"{across:.2f},{height:.2f}")
+            points.append(f"{across:.2f},{before:.2f}")
+        points.append(f"{across:.2f},{height:.2f}")
         before = height
-    return " ".join(found)
+    return " ".join(points)
 
 
 def _short(number: float) -> str:

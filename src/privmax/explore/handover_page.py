@@ -19,13 +19,13 @@ TIERS = {"1": "1: who, what and when", "2": "2: also the guarantee", "3": "3: ev
 
 async def show(explorer: Explorer, request: Request) -> Response:
     """The page."""
-    found = await _find_deployment(explorer, request)
-    if isinstance(found, Notice):
-        return explorer.page("notice.html", "handover", "Hand over", problem=found)
+    deployment = await _find_deployment(explorer, request)
+    if isinstance(deployment, Notice):
+        return explorer.page("notice.html", "handover", "Hand over", problem=deployment)
     given = fields(request)
     ident = given.get("request", "")
     tier = given.get("tier", "3") if given.get("tier") in TIERS else "3"
-    entry = registry.fields(found, int(tier))
+    entry = registry.fields(deployment, int(tier))
     about = {key: given[key] for key in ("request", "tier") if given.get(key)}
     return explorer.page(
         "handover.html",
@@ -42,7 +42,7 @@ async def show(explorer: Explorer, request: Request) -> Response:
         query=f"?{urlencode(about)}" if about else "",
         command=_command(ident, tier),
         checklist=checklist,
-        items=checklist.items(found),
+        items=checklist.items(deployment),
     )
 
 
@@ -67,16 +67,16 @@ def _command(ident: str, tier: str) -> str:
 
 async def save(explorer: Explorer, request: Request) -> Response:
     """One of the two as a file."""
-    found = await _find_deployment(explorer, request)
-    if isinstance(found, Notice):
-        return explorer.page("notice.html", "handover", "Hand over", problem=found, status=404)
+    deployment = await _find_deployment(explorer, request)
+    if isinstance(deployment, Notice):
+        return explorer.page("notice.html", "handover", "Hand over", problem=deployment, status=404)
     wanted = request.path_params["file"]
     tier = fields(request).get("tier", "3")
     made: dict[str, Any] = {
         "registry.yaml": lambda: registry.to_yaml(
-            registry.fields(found, int(tier) if tier in TIERS else 3)
+            registry.fields(deployment, int(tier) if tier in TIERS else 3)
         ),
-        "checklist.md": lambda: checklist.to_markdown(found),
+        "checklist.md": lambda: checklist.to_markdown(deployment),
     }
     if wanted not in made:
         return explorer.page("frame.html", "handover", "No such file", status=404)

@@ -75,8 +75,8 @@ async def show(explorer: Explorer, request: Request) -> Response:
         problem = Notice("There is no ledger. Start with --ledger FILE to see one here.")
         return explorer.page("notice.html", "history", "History", problem=problem)
     asked = {str(one): one for one in SHOWN}.get(request.query_params.get("last", ""), SHOWN[0])
-    found = await explorer.in_thread(_look_up, explorer, explorer.ledger, asked)
-    return explorer.page("history.html", "history", "History", **found)
+    shown = await explorer.in_thread(_look_up, explorer, explorer.ledger, asked)
+    return explorer.page("history.html", "history", "History", **shown)
 
 
 def _look_up(explorer: Explorer, ledger: Ledger, last: int) -> dict[str, Any]:

@@ -61,13 +61,13 @@ def plan_leads(
     k, ranked = options.get("k", 1), options.get("ranked", False)
     later = slow_mechanisms(k, ranked)
     names = later if is_slow else [name for name in _able(k, ranked) if name not in later]
-    found = plan(**options, mechanisms=names)
-    lead = lead or found.chosen.lead or found.limit or 1
+    planned = plan(**options, mechanisms=names)
+    lead = lead or planned.chosen.lead or planned.limit or 1
     rows = [
         {
             "name": row.name,
             "lead": row.lead,
-            "misses": _misses(row.mechanism, found, lead),
+            "misses": _misses(row.mechanism, planned, lead),
             "error": row.error,
             "form": row.form,
             "silent": row.silent,
@@ -75,21 +75,21 @@ def plan_leads(
             "chosen": row.chosen,
             "lacks": row.lacks,
         }
-        for row in found.rows
+        for row in planned.rows
         if not (is_slow and row.chosen)
     ]
     return {
         "rows": rows,
-        "limit": found.limit,
-        "why": found.why,
-        "chosen": found.chosen.name,
+        "limit": planned.limit,
+        "why": planned.why,
+        "chosen": planned.chosen.name,
         "lead": lead,
-        "near": found.near,
-        "title": found.title(),
-        "winners": winners(found.near),
-        "where": candidates(found.universe),
-        "cost": price_in_words(found.privacy, found.neighbors),
-        "curves": {} if is_slow else _curves(found, lead),
+        "near": planned.near,
+        "title": planned.title(),
+        "winners": winners(planned.near),
+        "where": candidates(planned.universe),
+        "cost": price_in_words(planned.privacy, planned.neighbors),
+        "curves": {} if is_slow else _curves(planned, lead),
         "later": [] if is_slow else [MECHANISMS[name].name for name in later],
     }
 
@@ -102,21 +102,21 @@ def plan_for_keys(options: Mapping[str, Any]) -> dict[str, Any]:
     """
     from privmax.keyset.plans import STEPS, plan_keys, plan_keys_over
 
-    found = plan_keys(**options)
+    planned = plan_keys(**options)
     rest = {name: value for name, value in options.items() if name != "per_user"}
-    plans = plan_keys_over([one for one in STEPS if one != found.per_user], **rest)
+    plans = plan_keys_over([one for one in STEPS if one != planned.per_user], **rest)
     curves: dict[str, list[tuple[int, int]]] = {}
-    for number, one in sorted({**plans, found.per_user: found}.items()):
+    for number, one in sorted({**plans, planned.per_user: planned}.items()):
         for row in one.rows:
             curves.setdefault(row.name, []).append((number, row.several))
     first = [name for name in curves if name.startswith("privmax keys")]
     return {
-        "rows": [vars(row) for row in found.rows],
-        "per_user": found.per_user,
-        "headings": found.headings,
+        "rows": [vars(row) for row in planned.rows],
+        "per_user": planned.per_user,
+        "headings": planned.headings,
         "curves": {name: curves[name] for name in dict.fromkeys([*first, *curves])},
-        "title": found.title,
-        "foot": found.foot,
+        "title": planned.title,
+        "foot": planned.foot,
     }
 
 
@@ -129,7 +129,7 @@ def _able(k: int, ranked: bool) -> list[str]:
     return [name for name in MECHANISMS if name in wanted]
 
 
-def _misses(mechanism: Any, found: Any, lead: int) -> float | None:
+def _misses(mechanism: Any, planned: Any, lead: int) -> float | None:
     """Which part of the best a mechanism does not release, on average, from its exact law; None:
     that is not known exactly.
 
@@ -139,26 +139,26 @@ def _misses(mechanism: Any, found: Any, lead: int) -> float | None:
 
     if mechanism is None:
         return None
-    size, near = found.universe, found.near
+    size, near = planned.universe, planned.near
     others = OTHERS if size is None else size - near
     top = max(HIGHEST, 10 * lead)
     levels = [(top, near), *([(top - lead, others)] if others > 0 else [])]
     profile = Profile(levels, universe=size)
-    if found.k == 1:
+    if planned.k == 1:
         return max(0.0, 1.0 - float(mechanism.law(profile).best()))
-    exact = mechanism.expect(profile, found.k)
-    return None if exact is None else max(0.0, 1.0 - float(exact[1]) / found.k)
+    exact = mechanism.expect(profile, planned.k)
+    return None if exact is None else max(0.0, 1.0 - float(exact[1]) / planned.k)
 
 
-def _curves(found: Any, lead: int) -> dict[str, list[tuple[int, float]]]:
+def _curves(planned: Any, lead: int) -> dict[str, list[tuple[int, float]]]:
     """Misses over leads, of the chosen mechanism and the few that need least."""
-    shown = [row for row in found.rows if row.lead is not None][:CURVES]
-    shown = [row for row in found.rows if row.chosen] + [row for row in shown if not row.chosen]
-    reach = max([2 * found.chosen.lead if found.chosen.lead else 0, lead, 2 * found.limit, 4])
+    shown = [row for row in planned.rows if row.lead is not None][:CURVES]
+    shown = [row for row in planned.rows if row.chosen] + [row for row in shown if not row.chosen]
+    reach = max([2 * planned.chosen.lead if planned.chosen.lead else 0, lead, 2 * planned.limit, 4])
     leads = sorted({max(1, round(reach * step / STEPS)) for step in range(STEPS + 1)} | {lead})
     curves = {}
     for row in shown[:CURVES]:
-        line = [(at, _misses(row.mechanism, found, at)) for at in leads]
+        line = [(at, _misses(row.mechanism, planned, at)) for at in leads]
         exact = [(at, misses) for at, misses in line if misses is not None]
         if exact:
             curves[row.name] = exact

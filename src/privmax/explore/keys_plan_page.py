@@ -57,7 +57,7 @@ async def show(explorer: Explorer, request: Request) -> Response:
 async def _result(explorer: Explorer, request: Request, question: KeysQuestion) -> dict[str, Any]:
     """What follows from the form: the plan, or a notice of why there is none."""
     try:
-        found = await explorer.compute(
+        planned = await explorer.compute(
             request, "plan keys", question.options(), key=("keys", *question.key)
         )
     except SlowError:
@@ -67,28 +67,28 @@ async def _result(explorer: Explorer, request: Request, question: KeysQuestion) 
     return {
         "question": question,
         "problem": None,
-        "plan": found,
-        "longest": max(row["several"] for row in found["rows"]),
-        "picture": _lay_out(found),
+        "plan": planned,
+        "longest": max(row["several"] for row in planned["rows"]),
+        "picture": _lay_out(planned),
         "ask_address": question.address("ask", kind="keys"),
         "here": str(request.base_url).rstrip("/"),
     }
 
 
-def _lay_out(found: Mapping[str, Any]) -> drawing.Picture:
+def _lay_out(planned: Mapping[str, Any]) -> drawing.Picture:
     """Both axes grow by factors: ten individuals more matter at 20, and not at 4,000."""
     curves = {
         name: [(log10(number), log10(people)) for number, people in line]
-        for name, line in found["curves"].items()
+        for name, line in planned["curves"].items()
     }
-    points = [point for line in found["curves"].values() for point in line]
+    points = [point for line in planned["curves"].values() for point in line]
     numbers, people = (_powers(max(place)) for place in zip(*points, strict=True))
     return drawing.lay_out(
         curves,
         title="How many individuals a key must have",
         across="keys of each individual",
         up="individuals that a key must have, growing by factors",
-        marked=log10(found["per_user"]),
+        marked=log10(planned["per_user"]),
         heights=people,
         ticks=numbers,
     )

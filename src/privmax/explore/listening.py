@@ -18,25 +18,25 @@ def listen(host: str, port: int) -> socket.socket:
     """A socket that no one else listens on."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio sends without delay (TCP_NODELAY) where the protocol is named.
-    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    opened = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if hasattr(socket, "SO_EXCLUSIVEADDRUSE"):  # Windows lets others share a port otherwise
-            found.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
         else:
-            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind((host, port))
-        found.listen(WAITING)
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind((host, port))
+        opened.listen(WAITING)
     except socket.gaierror:
-        found.close()
+        opened.close()
         raise ParameterError(
             "host", host, "this machine has no such address", "Leave it out to serve loopback."
         ) from None
     except OSError as error:
-        found.close()
+        opened.close()
         raise ParameterError(
             "port", port, f"it cannot be used ({error.strerror})", "Choose another, or --port 0."
         ) from None
-    return found
+    return opened
 
 
 @contextmanager
@@ -77,15 +77,15 @@ def _prepare_folder(path: str) -> None:
     try:
         with suppress(FileExistsError):
             os.mkdir(folder, 0o700)
-        found = os.stat(folder)
+        facts = os.stat(folder)
     except OSError as error:
         raise _refusal(path, f"its folder cannot be made ({error.strerror})") from None
-    if not stat.S_ISDIR(found.st_mode):
+    if not stat.S_ISDIR(facts.st_mode):
         raise _refusal(path, "its folder is a file")
-    if found.st_uid != os.getuid():
+    if facts.st_uid != os.getuid():
         raise _refusal(path, "its folder belongs to another user")
-    if found.st_mode & 0o077:
-        mode = stat.S_IMODE(found.st_mode)
+    if facts.st_mode & 0o077:
+        mode = stat.S_IMODE(facts.st_mode)
         raise _refusal(path, f"others can enter its folder (mode {mode:04o}, not 0700)")
 
 

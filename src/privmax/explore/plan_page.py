@@ -129,10 +129,10 @@ class Question:
         value = self.given[name]
         if value in ("", OPEN):
             return None
-        found = read_whole(name, value)
-        if found is None or found < 1:
+        number = read_whole(name, value)
+        if number is None or number < 1:
             raise ParameterError(name, value, "it must be a whole number above 0", "For example 1.")
-        return found
+        return number
 
     def changes(self) -> dict[str, Any]:
         """The options that differ from what the function takes by default."""
@@ -178,7 +178,7 @@ async def show_slow(explorer: Explorer, request: Request) -> Response:
 
 async def _slow_rows(explorer: Explorer, request: Request, question: Question) -> dict[str, Any]:
     try:
-        found = await explorer.compute(
+        planned = await explorer.compute(
             request, "plan", question.options(), question.lead, is_slow=True,
             key=("slow", *question.key),
         )  # fmt: skip
@@ -190,51 +190,51 @@ async def _slow_rows(explorer: Explorer, request: Request, question: Question) -
         return {"plan": None, "problem": Notice(words, "warning")}
     except PrivmaxError as error:
         return {"plan": None, "problem": Notice(str(error), "error")}
-    return {"plan": found, "problem": None}
+    return {"plan": planned, "problem": None}
 
 
 async def _result(explorer: Explorer, request: Request, question: Question) -> dict[str, Any]:
     """What follows from the form: the plan, or a notice of why there is none."""
     try:
         options = question.options()
-        found = await explorer.compute(request, "plan", options, question.lead, key=question.key)
+        planned = await explorer.compute(request, "plan", options, question.lead, key=question.key)
     except SlowError:
         return {"question": question, "problem": too_slow()}
     except PrivmaxError as error:
         return {"question": question, "problem": explorer.refusal(error)}
-    longest = max([row["lead"] or 0 for row in found["rows"]] + [1])
+    longest = max([row["lead"] or 0 for row in planned["rows"]] + [1])
     slow = None
-    if found["later"] and "slow" in request.query_params:
+    if planned["later"] and "slow" in request.query_params:
         slow = await _slow_rows(explorer, request, question)
     return {
         "question": question,
         "problem": None,
-        "plan": found,
+        "plan": planned,
         "slow": slow,
         "slow_address": question.address("plan/slow", longest=min(longest, 10**8)),
         "longest": longest,
         "headings": [
-            "mechanism", "#lead needed", "", f"#misses at a lead of {short(found['lead'])}",
+            "mechanism", "#lead needed", "", f"#misses at a lead of {short(planned['lead'])}",
             "#releases" if options["k"] > 1 else "#falls short by at most", "may abstain",
             "must know",
         ],
         "behind": "everybody else" if question.given["universe"] else f"{OTHERS:,} others",
-        "picture": _lay_out(found) if found["curves"] else None,
+        "picture": _lay_out(planned) if planned["curves"] else None,
         "here": str(request.base_url).rstrip("/"),
         **SPELLED,
     }  # fmt: skip
 
 
-def _lay_out(found: Mapping[str, Any]) -> drawing.Picture:
+def _lay_out(planned: Mapping[str, Any]) -> drawing.Picture:
     curves = {
         name: [(float(lead), misses) for lead, misses in line]
-        for name, line in found["curves"].items()
+        for name, line in planned["curves"].items()
     }
     return drawing.lay_out(
         curves,
         title="Expected misses by lead",
         across="lead in records",
         up="share of the best that is missed, on average",
-        marked=float(found["lead"]),
+        marked=float(planned["lead"]),
         heights=[(0, "0 %"), (0.25, "25 %"), (0.5, "50 %"), (0.75, "75 %"), (1, "100 %")],
     )

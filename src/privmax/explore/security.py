@@ -226,10 +226,10 @@ def _comes_from_elsewhere(headers: Headers, method: str) -> bool:
 
 def _cookie(headers: Headers, name: str) -> str:
     try:
-        found = SimpleCookie(headers.get("cookie", ""))
+        stored = SimpleCookie(headers.get("cookie", ""))
     except CookieError:
         return ""
-    return found[name].value if name in found else ""
+    return stored[name].value if name in stored else ""
 
 
 def _same(given: str, secret: str) -> bool:
@@ -267,8 +267,8 @@ def is_own_user(client: Any, server: Any) -> bool:
         return True
     if not client or not server:
         return False  # it is gone already
-    found = owner(client, server)
-    return found is None or found in (0, os.getuid())
+    user = owner(client, server)
+    return user is None or user in (0, os.getuid())
 
 
 def owner(

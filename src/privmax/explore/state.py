@@ -79,10 +79,10 @@ class Explorer:
         while True:
             done, _ = await asyncio.wait({task}, timeout=LOOK)
             if done:
-                found = task.result()
+                result = task.result()
                 if key is not None:
-                    self.pool.keep((name, key), found)
-                return found
+                    self.pool.keep((name, key), result)
+                return result
             if time.monotonic() - start > seconds or await request.is_disconnected():
                 job.stop()
                 task.add_done_callback(lambda one: one.cancelled() or one.exception())
@@ -144,8 +144,8 @@ def fields(request: Request) -> dict[str, str]:
 
 def form(request: Request) -> dict[str, list[str]]:
     """The form of a request, which `Guard` has read."""
-    found: dict[str, list[str]] = request.scope[FORM]
-    return found
+    result: dict[str, list[str]] = request.scope[FORM]
+    return result
 
 
 def is_part(request: Request) -> bool:

@@ -12,7 +12,7 @@ from privmax.report.words import change_words, times
 
 
 def comparison(
-    found: Comparison,
+    compared: Comparison,
     *,
     data: str,
     question: str = "Which mechanism would do best?",
@@ -36,16 +36,18 @@ def comparison(
         written=written,
         title=f"privmax: {question}",
         note=f"It shows exact probabilities, without noise, on {data}.",
-        comparison=found,
+        comparison=compared,
         question=question,
         data=data,
-        ahead=[row.name for row in found.rows if row.ahead],
-        reached=found.cells()[0][1],  # the first misses no more than those who are ahead
-        picture_svg=svg(drawn(found, wide=NARROW)),
-        marked=next(number for number, row in enumerate(found.rows) if row.chosen),
-        other=change_words(found.neighbors),
-        factor=times(found.privacy.epsilon),
+        ahead=[row.name for row in compared.rows if row.ahead],
+        reached=compared.cells()[0][1],  # the first misses no more than those who are ahead
+        picture_svg=svg(drawn(compared, wide=NARROW)),
+        marked=next(number for number, row in enumerate(compared.rows) if row.chosen),
+        other=change_words(compared.neighbors),
+        factor=times(compared.privacy.epsilon),
         asked=question_rows(asked or {}),
-        proofs=dict.fromkeys(one for row in found.rows for one in proofs_of(type(row.mechanism))),
-        audit=audit_command(found.chosen.mechanism),
+        proofs=dict.fromkeys(
+            one for row in compared.rows for one in proofs_of(type(row.mechanism))
+        ),
+        audit=audit_command(compared.chosen.mechanism),
     )

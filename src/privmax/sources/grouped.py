@@ -132,13 +132,13 @@ class GroupedRows:
         rows = _keep_matches(self._group_table, wanted, [NUMBER])
         readable = self._engine.readable(rows[GROUP], self._group_naming.kind)
         asked = rows.select(NUMBER, **{f"{GROUP}_read": readable})
-        found = {
+        names = {
             int(number): self._group_naming.label(value)
             for number, value in ask("the look-up", self._engine.rows, asked)
         }
-        if found.keys() != set(groups):
+        if names.keys() != set(groups):
             raise EngineError(CHANGED)
-        return [found[one] for one in groups]
+        return [names[one] for one in groups]
 
     def _name(self, column: str) -> Naming:
         """How a column names items or groups."""
@@ -298,13 +298,13 @@ class GroupedSource(GroupedRows):
             for item, naming in zip(self._items, self._naming, strict=True)
         }
         asked = rows.select(NUMBER, SCORE, PLACE, **shown)
-        found = {
+        names = {
             (int(group), int(score), int(at)): self._label(row)
             for group, score, at, *row in ask("the look-up", self._engine.rows, asked)
         }
-        if found.keys() != set(places):
+        if names.keys() != set(places):
             raise EngineError(CHANGED)
-        return [found[one] for one in places]
+        return [names[one] for one in places]
 
     def _count(self, rows: Any, columns: Columns) -> Any:
         """The scores of all items of all groups, where every individual counts in few."""

@@ -76,8 +76,8 @@ def source(
         scores = replace(ready, where=where).read(Scale.of(sensitivity, resolution))
         return MemorySource(scores, universe=universe, **scale)
     needs_table = counted or where is not None or not isinstance(columns.item, str | None)
-    with ExitStack() as held:
-        table, numbered = _open_rows(data, columns, where, needs_table, held)
+    with ExitStack() as opened:
+        table, numbered = _open_rows(data, columns, where, needs_table, opened)
         if table is None:
             if where is not None:
                 raise _no_where(where)
@@ -99,7 +99,7 @@ def source(
                 universe=universe,
                 sensitivity=sensitivity,
                 numbered=numbered,
-                held=held,
+                resources=opened,
             )
         except EngineError as error:
             failed = error
@@ -239,7 +239,7 @@ def open_rows(
     wanted: Sequence[str],
     numbers: Sequence[str | None],
     counted: bool,
-    held: ExitStack,
+    stack: ExitStack,
     numbered: dict[str, list[Any]] | None = None,
     user: str | None = None,
 ) -> Any:
@@ -254,23 +254,23 @@ def open_rows(
     if isinstance(data, (str, os.PathLike)):
         data = find_files(data)
     if isinstance(data, Files):
-        return _file(data, wanted, numbers, held)
+        return _file(data, wanted, numbers, stack)
     if isinstance(data, io.IOBase):
-        return _copy(cast(Any, data), wanted, numbers, held)
+        return _copy(cast(Any, data), wanted, numbers, stack)
     if "ibis" in loaded and isinstance(data, loaded["ibis"].Table):
         return ask("opening the table", engine_of(data).declare, data)
     owner = owner_of(data)
     if owner is not None:
-        return owner.open_object(data, wanted, held)
+        return owner.open_object(data, wanted, stack)
     return (
-        _frame(data, wanted, numbers, held, {} if numbered is None else numbered, user)
+        _frame(data, wanted, numbers, stack, {} if numbered is None else numbered, user)
         if counted
         else None
     )
 
 
 def _file(
-    files: Files, wanted: Sequence[str], numbers: Sequence[str | None], held: ExitStack
+    files: Files, wanted: Sequence[str], numbers: Sequence[str | None], stack: ExitStack
 ) -> Any:
     """CSV, JSON Lines or Parquet files, or a folder of Parquet files, read by DuckDB."""
     if files.kind == "folder" and next(files.paths[0].rglob("*.parquet"), None) is None:
@@ -278,13 +278,13 @@ def _file(
             "The folder and those below it have no file that ends in .parquet. Name a file."
         )
     if files.kind in ("folder", "parquet"):
-        return embedded_engine().open_parquet(files.paths, wanted, held)
+        return embedded_engine().open_parquet(files.paths, wanted, stack)
     if files.is_json or (files.is_csv and not _is_plain(files.dialect)):
-        return _copy(files, wanted, numbers, held)
+        return _copy(files, wanted, numbers, stack)
     if not all(path.is_file() for path in files.paths):
         raise DataError("A pipe can be read once only. Give a file, or - for standard input.")
     if files.is_csv:
-        return _text(files, wanted, numbers, held)
+        return _text(files, wanted, numbers, stack)
     refuse_kind(files.paths[0].name)
     if files.kind == "database":
         raise ParameterError(
@@ -319,7 +319,7 @@ def _in_file(
 
 
 def _text(
-    files: Files, wanted: Sequence[str], numbers: Sequence[str | None], held: ExitStack
+    files: Files, wanted: Sequence[str], numbers: Sequence[str | None], stack: ExitStack
 ) -> Any:
     """Files of separated values, all of them text: what a column looks like depends on every row
     of it.
@@ -352,7 +352,7 @@ def _text(
         first = next(iter(once.items()))
         once = {name: once[name] for name in dict.fromkeys(wanted) if name in once} or dict([first])
     rows = embedded_engine().open_separated(
-        files.paths, separator, len(names), list(once.values()), held
+        files.paths, separator, len(names), list(once.values()), stack
     )
     empty = {name: rows[f"column_{place}"].nullif("") for name, place in once.items()}
     return _with_numbers(rows.rename(empty), numbers)  # quoted or not
@@ -376,13 +376,13 @@ def _copy(
     place: Files | BinaryIO,
     wanted: Sequence[str],
     numbers: Sequence[str | None],
-    held: ExitStack,
+    stack: ExitStack,
 ) -> Any:
     """JSON Lines, or separated values that DuckDB does not read: read here, by the rules of
     `files.py`, and kept by DuckDB batch by batch, which may put them into its temporary folder.
     """
     if is_json(place):
-        return _copy_objects(place, list(dict.fromkeys(wanted)), numbers, held)
+        return _copy_objects(place, list(dict.fromkeys(wanted)), numbers, stack)
     with open_values(place, wanted or None) as (names, every):
         for name in wanted:
             if names.count(name) > 1:
@@ -394,7 +394,7 @@ def _copy(
         elif wanted:
             found = iter(())  # whoever refuses what is missing names what there is
         places = [names.index(name) for name in chosen]
-        rows = embedded_engine().keep_batches(len(chosen), _batches(found, places), held)
+        rows = embedded_engine().keep_batches(len(chosen), _batches(found, places), stack)
     named = {name: rows[f"column_{at}"] for at, name in enumerate(chosen)}
     return _with_numbers(rows.rename(named), numbers)
 
@@ -410,13 +410,13 @@ def _batches(found: Iterable[tuple[int, Block | Rows]], places: list[int]) -> It
 
 
 def _copy_objects(
-    place: Files | BinaryIO, names: Sequence[str], numbers: Sequence[str | None], held: ExitStack
+    place: Files | BinaryIO, names: Sequence[str], numbers: Sequence[str | None], stack: ExitStack
 ) -> Any:
     """The same of JSON Lines."""
     if not names:
         raise ParameterError.required("item", "the file needs it", "Name a key of its objects.")
     with open_batches(place, names) as batches:
-        rows = embedded_engine().keep_batches(len(names), batches, held)
+        rows = embedded_engine().keep_batches(len(names), batches, stack)
     return _with_numbers(
         rows.rename({name: rows[f"column_{at}"] for at, name in enumerate(names)}), numbers
     )
@@ -426,7 +426,7 @@ def _frame(
     data: Any,
     wanted: Sequence[str],
     numbers: Sequence[str | None],
-    held: ExitStack,
+    stack: ExitStack,
     numbered: dict[str, list[Any]],
     user: str | None,
 ) -> Any:
@@ -437,4 +437,4 @@ def _frame(
     check_ibis()
     rows, labels = table.to_arrow(wanted, numbers, user)
     numbered.update(labels)
-    return embedded_engine().open_arrow("reading the frame", lambda: rows, held)
+    return embedded_engine().open_arrow("reading the frame", lambda: rows, stack)

@@ -121,7 +121,7 @@ class TableSource(PlainSource):
                  what someone has, so it needs the labels
     sensitivity  of ready scores: by how much one individual can move one (default 1)
     numbered     the labels of columns that hold numbers in their place, by the name of the column
-    held         what to let go of after use, beside the counts
+    resources    what to let go of after use, beside the counts
 
     Close it after use: the engine holds the counts, and a transaction. Of two on one connection the
     later is to be closed first.
@@ -137,13 +137,13 @@ class TableSource(PlainSource):
         universe: object = OPEN,
         sensitivity: Number | None = None,
         numbered: Mapping[str, list[Any]] | None = None,
-        held: ExitStack | None = None,
+        resources: ExitStack | None = None,
     ) -> None:
         self._facts: dict[str, Any] | None = None
         self._columns = columns
         self._levels: dict[int, int] = {}
         self._depth: int | None = None
-        with held or ExitStack() as stack:
+        with resources or ExitStack() as stack:
             names, score = item_names(table, columns), columns.score
             self._items = [item_column(place) for place in range(len(names))]
             self._engine = engine_of(table)
@@ -275,15 +275,15 @@ class TableSource(PlainSource):
 
     def counts(self, outcomes: Sequence[Outcome]) -> list[int]:
         """The score of each that is drawn; the engine is asked for those below the window only."""
-        found: dict[tuple[int | None, int], int] = {}
+        known: dict[tuple[int | None, int], int] = {}
         for floor in {outcome.score for outcome in outcomes if outcome.below}:
             places = [one.index for one in outcomes if one.below and one.score == floor]
-            found |= {
+            known |= {
                 (floor, place): score for place, score in self._below(floor or 0, places).items()
             }
-        if any(one.below and (one.score, one.index) not in found for one in outcomes):
+        if any(one.below and (one.score, one.index) not in known for one in outcomes):
             raise EngineError(CHANGED)
-        return [found[one.score, one.index] if one.below else one.score or 0 for one in outcomes]
+        return [known[one.score, one.index] if one.below else one.score or 0 for one in outcomes]
 
     def _below(self, floor: int, places: Sequence[int]) -> dict[int, int]:
         """The scores at those places among the items at a score or below it, in their order."""
@@ -328,8 +328,8 @@ class TableSource(PlainSource):
                 wrong=counts[WRONG].max(),
                 **({"strange": counts[STRANGE].max()} if STRANGE in counts.columns else {}),
             )
-            found = ask("the maximum", self._engine.rows, one)[0]
-            facts = dict(zip(one.columns, found, strict=True))
+            row = ask("the maximum", self._engine.rows, one)[0]
+            facts = dict(zip(one.columns, row, strict=True))
             if facts["wrong"]:
                 raise _unusable(self._columns, facts["wrong"])
             if facts["missing"]:

@@ -86,17 +86,17 @@ def command(
             "mechanisms": mechanisms or None,
         }
         with busy("Computing exact probabilities"):
-            found = plan(k=k, near=near, **options)
+            planned = plan(k=k, near=near, **options)
         if plot is not None:
             with busy("Computing exact probabilities for the figure"):
-                figure = _picture(found, options)
+                figure = _picture(planned, options)
             draw_plot(figure, plot)
     except PrivmaxError as error:
         raise Refused(describe_error(error)) from None
     if not as_json:
-        click.echo(found)
+        click.echo(planned)
         return
-    click.echo(json.dumps(_object(found), ensure_ascii=False))
+    click.echo(json.dumps(_object(planned), ensure_ascii=False))
 
 
 def _refuse_beside_keys() -> None:
@@ -114,34 +114,34 @@ def _plan_keys(per_user: int, plot: str | None, options: dict[str, Any]) -> KeyP
     from privmax.keyset.plans import STEPS, plan_keys, plan_keys_over
 
     given = {name: options[name] for name in ("epsilon", "delta", "success")}
-    found = plan_keys(per_user=per_user, **given)
+    planned = plan_keys(per_user=per_user, **given)
     if plot is not None:
         from privmax.plots import keys_needed
 
         with busy("Computing thresholds for the figure"):
             plans = plan_keys_over(sorted({*STEPS, per_user}), **given)
         draw_plot(keys_needed(plans, marked=per_user), plot)
-    return found
+    return planned
 
 
-def _describe_keys(found: KeyPlan) -> dict[str, Any]:
-    rows = [{"name": row.name, "single": row.single, "several": row.several} for row in found.rows]
-    return {"rows": rows, "per_user": found.per_user}
+def _describe_keys(keys: KeyPlan) -> dict[str, Any]:
+    rows = [{"name": row.name, "single": row.single, "several": row.several} for row in keys.rows]
+    return {"rows": rows, "per_user": keys.per_user}
 
 
-def _picture(found: Plan, options: dict[str, Any]) -> Figure:
+def _picture(planned: Plan, options: dict[str, Any]) -> Figure:
     """Of a single winner: the leads as bars; of a list: the leads over its length."""
     from privmax.planning.plans import STEPS, plan_over
     from privmax.plots import leads, planning
 
-    if found.k == 1:
-        return planning(found)
-    most = found.universe or max(found.k, *STEPS)
-    numbers = sorted({k for k in (*STEPS, found.k) if k <= most})
-    return leads(plan_over(numbers, **options), marked=found.k)
+    if planned.k == 1:
+        return planning(planned)
+    most = planned.universe or max(planned.k, *STEPS)
+    numbers = sorted({k for k in (*STEPS, planned.k) if k <= most})
+    return leads(plan_over(numbers, **options), marked=planned.k)
 
 
-def _object(found: Plan) -> dict[str, Any]:
+def _object(planned: Plan) -> dict[str, Any]:
     rows = [
         {
             "mechanism": row.name,
@@ -150,9 +150,9 @@ def _object(found: Plan) -> dict[str, Any]:
             "silent": row.silent,
             "needs": row.needs,
             "chosen": row.chosen,
-            **({} if found.k == 1 or row.mechanism is None else {"releases": row.form}),
+            **({} if planned.k == 1 or row.mechanism is None else {"releases": row.form}),
         }
-        for row in found.rows
+        for row in planned.rows
     ]
-    beside = {} if found.k == 1 else {"k": found.k, "near": found.near}
-    return {"rows": rows, "limit": found.limit, "why": found.why, **beside}
+    extra = {} if planned.k == 1 else {"k": planned.k, "near": planned.near}
+    return {"rows": rows, "limit": planned.limit, "why": planned.why, **extra}
