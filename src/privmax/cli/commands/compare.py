@@ -99,7 +99,7 @@ def command(plot: str | None, report: str | None, as_json: bool, **options: Any)
     privmax compare sample:counts --item query --score people --epsilon 1 --delta 1e-6
     privmax compare --scores 90,85,84,80,12,9 --k 4 --epsilon 1 --delta 1e-6
     """
-    settings = Options(**options)
+    settings = CompareOptions(**options)
     try:
         origin = None if settings.file is None else find_file(settings.file)
         check_apart({"plot": plot, "report": report}, {"FILE": origin})
@@ -124,7 +124,7 @@ def command(plot: str | None, report: str | None, as_json: bool, **options: Any)
 
 
 @dataclass(frozen=True)
-class Options:
+class CompareOptions:
     """What was typed, by the names of the options; `second` is --next."""
 
     file: str | None

@@ -188,13 +188,13 @@ def command(output: str | None, report: str | None, as_json: bool, **options: An
         "pad_time": options.pop("pad_time"),
     }
     charging, asked = split_ledger(options)
-    given = Options(**asked, charging=charging)
+    given = ItemsetsOptions(**asked, charging=charging)
     files = Output(as_json, report, output)
     run_job(given.prepare, charging, files, limits, partial(explain_sample, file=given.file))
 
 
 @dataclass(frozen=True)
-class Options:
+class ItemsetsOptions:
     """What was typed, by the names of the options."""
 
     file: str
@@ -410,7 +410,7 @@ def _check_rules(output: str | None, rules: str | None) -> None:
         raise ParameterError("output", output, why, "Write a .json file.")
 
 
-def _make_method(given: Options) -> Method:
+def _make_method(given: ItemsetsOptions) -> Method:
     """A published method; those need no delta."""
     from privmax import itemsets
 

@@ -94,12 +94,12 @@ def command(output: str | None, report: str | None, as_json: bool, **options: An
         "pad_time": options.pop("pad_time"),
     }
     charging, asked = split_ledger(options)
-    given = Options(**asked, charging=charging)
+    given = KeysOptions(**asked, charging=charging)
     run_job(given.prepare, charging, Output(as_json, report, output), limits, given.explain)
 
 
 @dataclass(frozen=True)
-class Options:
+class KeysOptions:
     """What was typed, by the names of the options."""
 
     file: str

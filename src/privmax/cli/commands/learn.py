@@ -202,12 +202,12 @@ def command(
         except PrivmaxError as error:
             raise refusal(error, without_urls(explain_sample(error, settings["file"]))) from None
         return
-    question = Options(**settings, save=save, charging=charging)
+    question = LearnOptions(**settings, save=save, charging=charging)
     run_job(question.prepare, charging, output, limits, partial(explain_sample, file=question.file))
 
 
 @dataclass(frozen=True)
-class Options:
+class LearnOptions:
     """What was typed, by the names of the options."""
 
     file: str

@@ -149,13 +149,13 @@ def command(output: str | None, report: str | None, as_json: bool, **options: An
         "pad_time": options.pop("pad_time"),
     }
     charging, asked = split_ledger(options)
-    given = Options(**asked, charging=charging)
+    given = SelectOptions(**asked, charging=charging)
     files = Output(as_json, report, output)
     run_job(given.prepare, charging, files, limits, given.explain)
 
 
 @dataclass(frozen=True)
-class Options:
+class SelectOptions:
     """What was typed, by the names of the options."""
 
     file: str
