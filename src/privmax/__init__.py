@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from privmax.itemsets import top_itemsets
     from privmax.keyset.plans import KeyPlan, plan_keys
     from privmax.keyset.release import KeysRelease, keys
-    from privmax.learning import PrivateERM, PrivateGAM, select_model
+    from privmax.learning import PrivateClassifier, PrivateERM, PrivateGAM, select_model
     from privmax.ledger import Ledger, Request
     from privmax.maximization import maximize
     from privmax.mechanisms.above_threshold import AboveThreshold
@@ -87,6 +87,7 @@ _HOMES = {
     "plan_keys": "keyset.plans",
     "KeysRelease": "keyset.release",
     "keys": "keyset.release",
+    "PrivateClassifier": "learning",
     "PrivateERM": "learning",
     "PrivateGAM": "learning",
     "select_model": "learning",
@@ -166,6 +167,7 @@ __all__ = [
     "Plan",
     "Privacy",
     "PrivacyWarning",
+    "PrivateClassifier",
     "PrivateERM",
     "PrivateGAM",
     "PrivmaxError",

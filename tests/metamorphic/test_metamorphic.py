@@ -27,7 +27,15 @@ from odd_rows.values import FAMILIES, ODD
 
 import privmax
 from privmax.errors import DataError, ParameterError
-from privmax.learning import Number, PrivateERM, PrivateGAM, PrivateTree, Schema, Stumps
+from privmax.learning import (
+    Number,
+    PrivateClassifier,
+    PrivateERM,
+    PrivateGAM,
+    PrivateTree,
+    Schema,
+    Stumps,
+)
 from privmax.ledger import Ledger
 from privmax.sources.containers import pandas as pandas_reader
 from privmax.sources.table import number_list
@@ -140,6 +148,7 @@ def test_large_labels_are_refused_by_all_learners(label):
     schema = Schema(x=Number(0, 9, cells=2))
     for learner in (
         PrivateERM(Stumps(low=0, high=9, cells=2), epsilon=1, labels=[0, label]),
+        PrivateClassifier(schema, epsilon=1, delta=1e-6, labels=[0, label]),
         PrivateGAM(schema, 1, 1e-6, labels=[0, label]),
         PrivateTree(schema, 1, labels=[0, label]),
     ):

@@ -38,6 +38,7 @@ DOORS = {
     "learning.search.PrivateSearch.__init__": "scikit-learn wants every parameter by name, here",
     "learning.estimator.PrivateERM.__init__": "scikit-learn wants every parameter by name, here",
     "learning.additive.estimator.PrivateGAM.__init__": "likewise",
+    "learning.classifier.estimator.PrivateClassifier.__init__": "likewise",
     "learning.tree.PrivateTree.__init__": "likewise",
     "learning.stable.StableSelector.__init__": "scikit-learn wants every parameter by name, here",
     "learning.marginal.MarginalSelector.__init__": "scikit-learn wants every parameter by name",

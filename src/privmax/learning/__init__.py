@@ -21,6 +21,7 @@ from privmax.learning.validation import validate
 
 if TYPE_CHECKING:
     from privmax.learning.additive.estimator import PrivateGAM
+    from privmax.learning.classifier.estimator import PrivateClassifier
     from privmax.learning.estimator import PrivateERM
     from privmax.learning.marginal import MarginalSelector
     from privmax.learning.search import PrivateSearch
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "MarginalSelector": "marginal",
+    "PrivateClassifier": "classifier.estimator",
     "PrivateERM": "estimator",
     "PrivateGAM": "additive.estimator",
     "PrivateSearch": "search",
@@ -68,6 +70,7 @@ __all__ = [
     "MarginalSelector",
     "Number",
     "Points",
+    "PrivateClassifier",
     "PrivateERM",
     "PrivateGAM",
     "PrivateSearch",

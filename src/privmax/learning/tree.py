@@ -32,6 +32,7 @@ from privmax.learning.additive.reading import (
     read_labels,
     refuse_table,
     sort_chances,
+    tag_classifier,
     unfit_record,
 )
 from privmax.learning.additive.words import name_cells
@@ -409,13 +410,7 @@ class PrivateTree(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scik
         return list(self.tree_.tell(self.schema_, self.labels_.tolist()))
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = True
-        tags.classifier_tags.multi_class = False
-        tags.classifier_tags.poor_score = True
-        tags.input_tags.allow_nan = True  # a schema has a cell for every value
-        tags.input_tags.sparse = True
-        return tags
+        return tag_classifier(super().__sklearn_tags__())
 
 
 @dataclass(frozen=True)

@@ -449,6 +449,14 @@ def _additive(scene: Scene) -> Any:
     return _fitted(learner, scene)
 
 
+@subject("privmax.PrivateClassifier", "privmax.learning.PrivateClassifier")
+def _classifier(scene: Scene) -> Any:
+    from privmax.learning import PrivateClassifier
+
+    options = {"epsilon": 1, "delta": 1e-6, "labels": [0, 1]}
+    return _fitted(PrivateClassifier(_schema(), **options, **scene.pay), scene)
+
+
 @subject("privmax.learning.PrivateTree")
 def _private_tree(scene: Scene) -> Any:
     from privmax.learning import PrivateTree

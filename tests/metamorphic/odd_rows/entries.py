@@ -25,6 +25,7 @@ from privmax.learning import (
     Flag,
     MarginalSelector,
     Number,
+    PrivateClassifier,
     PrivateERM,
     PrivateGAM,
     PrivateTree,
@@ -214,7 +215,7 @@ def labels_of_text(data: Any) -> Found:
 
 def labels_of(kind: type) -> Callable[[Any], Found]:
     def observe(data: Any) -> Found:
-        learner = kind(SCHEMA, 1, labels=[0, 1])
+        learner = kind(SCHEMA, epsilon=1, labels=[0, 1])
         second = read_examples(SCHEMA, data, data["label"], read_labels(learner.labels))[1]
         return Counter(enumerate(second[:ROWS].astype(int).tolist()))
 
@@ -339,6 +340,7 @@ ENTRIES = [
     Entry("PrivateERM", "feature", learner(erm), slack=0, base=MORE_NUMBERS),
     Entry("PrivateERM", "label", labels_of_erm, slack=0, base=TWO),
     Entry("PrivateERM", "label", labels_of_text, slack=0, base=("text",)),
+    Entry("PrivateClassifier", "label", labels_of(PrivateClassifier), slack=0, base=TWO),
     Entry("PrivateGAM", "label", labels_of(PrivateGAM), slack=0, base=TWO),
     Entry("PrivateTree", "label", labels_of(PrivateTree), slack=0, base=TWO),
     Entry("validate", "label", validation_scores, slack=0, base=MORE_NUMBERS),

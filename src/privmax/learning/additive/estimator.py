@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -19,22 +18,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from privmax.errors import ParameterError
 from privmax.learning.additive.fitting import Layout, Rows, fit_rounds
-from privmax.learning.additive.link import LIMIT, ONE, log_odds
-from privmax.learning.additive.memory import MemoryRows
+from privmax.learning.additive.link import LIMIT, log_odds
 from privmax.learning.additive.model import AdditiveModel, Codes
+from privmax.learning.additive.opening import plan_reading
 from privmax.learning.additive.reading import (
     check_columns,
     check_schema,
-    is_table,
-    name_labels,
     read_examples,
     read_labels,
     refuse_table,
     sort_chances,
+    tag_classifier,
     unfit_record,
 )
 from privmax.learning.additive.rounds import GREEDY, ZCDP, AdditiveRounds
-from privmax.learning.additive.words import name_entries, title, with_sign
+from privmax.learning.additive.words import tell_entries, tell_shapes
 from privmax.learning.pipelines import warn_of_pipeline
 from privmax.learning.schema import Schema
 from privmax.ledger import Ledger
@@ -158,15 +156,7 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         layout = Layout.of(schema)
         unit = ROW if self.unit is None else self.unit
         question = AdditiveFit(rounds, layout, unit)
-        column = name_labels(X, y) if is_table(X) else None
-
-        def read(stack: ExitStack) -> Rows:
-            if column is None:
-                return MemoryRows(*read_examples(schema, X, y, labels))
-            from privmax.learning.additive.engine import open_rows
-
-            return open_rows(X, schema, column, labels, stack)
-
+        read = plan_reading(X, y, schema, labels)
         if self.ledger is None:
             warn_of_fits(rounds.privacy(), "PrivateGAM")
         release = answer(
@@ -224,26 +214,13 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             ['x < 5000', 'x >= 5000']
         """
         check_is_fitted(self, "model_")
-        return {
-            title(part, self.schema_): [
-                {"cell": words, "log_odds": entry / ONE}
-                for words, entry in zip(name_entries(part, self.schema_), table, strict=True)
-            ]
-            for part, table in self.model_.tables.items()
-        }
+        return tell_shapes(self.model_, self.schema_)
 
     @property
     def rules_(self) -> list[str]:
         """The tables in words, the largest entries first, such as "age < 20: −1.25"."""
         check_is_fitted(self, "model_")
-        entries = [
-            (entry, words)
-            for part, table in self.model_.tables.items()
-            for words, entry in zip(name_entries(part, self.schema_), table, strict=True)
-            if entry
-        ]
-        entries.sort(key=lambda one: (-abs(one[0]), one[1]))
-        return [f"{words}: {with_sign(entry / ONE)}" for entry, words in entries]
+        return tell_entries(self.model_, self.schema_)
 
     def _rounds(self) -> AdditiveRounds:
         """Return what each release costs, if all parameters are as they must be."""
@@ -291,13 +268,7 @@ class PrivateGAM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         return self.schema_.codes(X)
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = True
-        tags.classifier_tags.multi_class = False
-        tags.classifier_tags.poor_score = True  # a public grid need not fit, and privacy adds noise
-        tags.input_tags.allow_nan = True  # a schema has a cell for every value
-        tags.input_tags.sparse = True
-        return tags
+        return tag_classifier(super().__sklearn_tags__())
 
 
 @dataclass(frozen=True)

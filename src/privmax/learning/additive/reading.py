@@ -66,6 +66,16 @@ def sort_chances(second: NDArray[np.float64], labels: NDArray[Any]) -> NDArray[n
     return columns if labels[0] < labels[1] else columns[:, ::-1]
 
 
+def tag_classifier(tags: Any) -> Any:
+    """Return scikit-learn's tags of a classifier of two labels with a schema."""
+    tags.non_deterministic = True
+    tags.classifier_tags.multi_class = False
+    tags.classifier_tags.poor_score = True  # a public grid need not fit, and privacy adds noise
+    tags.input_tags.allow_nan = True  # a schema has a cell for every value
+    tags.input_tags.sparse = True
+    return tags
+
+
 def is_table(X: object) -> bool:
     """Return whether X is an Ibis table, which stays in its engine."""
     ibis = sys.modules.get("ibis")

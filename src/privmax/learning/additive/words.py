@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from privmax.learning.additive.model import Part
+from privmax.learning.additive.link import ONE
+from privmax.learning.additive.model import AdditiveModel, Part
 from privmax.learning.kinds import Column
 from privmax.learning.schema import Schema
 
@@ -22,6 +24,29 @@ def title(part: Part, schema: Schema) -> str:
     """
     names = [schema.names[feature] for feature in part.features]
     return _TIMES.join(f'"{name}"' if _TIMES in name else name for name in names)
+
+
+def tell_entries(model: AdditiveModel, schema: Schema) -> list[str]:
+    """Return the entries of all tables in words, the largest first, such as "age < 20: −1.25"."""
+    entries = [
+        (entry, words)
+        for part, table in model.tables.items()
+        for words, entry in zip(name_entries(part, schema), table, strict=True)
+        if entry
+    ]
+    entries.sort(key=lambda one: (-abs(one[0]), one[1]))
+    return [f"{words}: {with_sign(entry / ONE)}" for entry, words in entries]
+
+
+def tell_shapes(model: AdditiveModel, schema: Schema) -> dict[str, list[dict[str, Any]]]:
+    """Return every table by the names of its columns, a record for each entry."""
+    return {
+        title(part, schema): [
+            {"cell": words, "log_odds": entry / ONE}
+            for words, entry in zip(name_entries(part, schema), table, strict=True)
+        ]
+        for part, table in model.tables.items()
+    }
 
 
 def name_entries(part: Part, schema: Schema) -> list[str]:

@@ -1,0 +1,1 @@
+"""One classifier that decides by public facts which of several models it fits."""

@@ -1,0 +1,292 @@
+"""PrivateClassifier: a classifier as scikit-learn knows it, and how it decides."""
+
+from __future__ import annotations
+
+import pickle
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.estimator_checks import check_estimator
+
+from privmax import Privacy
+from privmax.errors import DataError, ParameterError, PrivacyWarning
+from privmax.learning import Category, Number, PrivateClassifier, Schema
+from privmax.learning.classifier import choice, estimator, fitting
+from privmax.learning.classifier.choice import (
+    ADDITIVE,
+    CONSTANT,
+    MEMBERS,
+    MOST_TESTS,
+    PAIRS,
+    RULES,
+    TEST,
+    TREE,
+    Facts,
+    decide,
+)
+from privmax.learning.classifier.model import NOTHING, ClassifierModel
+from privmax.testing import SeededCoins
+from privmax.warnings import reset_once
+
+RNG = np.random.default_rng(20)
+ROWS = 6_000
+FRAME = pd.DataFrame(
+    {
+        "age": RNG.uniform(0, 100, ROWS),
+        "work": RNG.choice(["state", "private", "?"], ROWS),
+        "noise": RNG.normal(size=ROWS),
+    }
+)
+Y = (FRAME["age"] >= 50).astype(int).to_numpy()
+SCHEMA = Schema(
+    age=Number(0, 100, cells=10),
+    work=Category(["state", "private"], missing="?"),
+    noise=Number(-3, 3, cells=8, missing=True),
+)
+
+
+def learner(**options):
+    given = {"epsilon": 2, "delta": 1e-6, "labels": [0, 1], "coins": SeededCoins(1)}
+    return PrivateClassifier(SCHEMA, **{**given, **options})
+
+
+@pytest.fixture
+def forced(monkeypatch):
+    """Make the table name one model."""
+
+    def force(member):
+        monkeypatch.setattr(fitting, "decide", lambda *given, **options: member)
+
+    return force
+
+
+class AnyWidth(PrivateClassifier):
+    """With a schema for whatever columns X has: scikit-learn's checks try many."""
+
+    def fit(self, X, y):
+        given = self.schema
+        width = 1 if np.ndim(np.asarray(X)) < 2 else np.asarray(X).shape[1]
+        names = list(X.columns) if hasattr(X, "columns") else [f"x{n}" for n in range(width)]
+        if hasattr(X, "tocsr"):
+            names = [f"x{n}" for n in range(X.shape[1])]
+        self.schema = Schema({name: Number(-5, 5) for name in names or ["x0"]})
+        try:
+            return super().fit(X, y)
+        finally:
+            self.schema = given
+
+
+UNDECLARED = "labels are declared, and the check has others"
+REFUSALS = {
+    "check_classifiers_classes": UNDECLARED,
+    "check_classifiers_regression_target": UNDECLARED,
+    "check_classifier_not_supporting_multiclass": UNDECLARED,
+    "check_estimators_dtypes": UNDECLARED,
+    "check_classifier_data_not_an_array": UNDECLARED,
+    "check_fit2d_1feature": UNDECLARED,
+    "check_supervised_y_2d": "a table of labels is refused",
+    "check_n_features_in_after_fitting": "a schema says what is missing in its own words",
+    "check_fit2d_predict1d": "a schema says what is missing in its own words",
+    "check_estimators_empty_data_messages": "a schema says what is missing in its own words",
+    "check_complex_data": "a schema says what is missing in its own words",
+    "check_dtype_object": "a schema has a cell for every value",
+}
+"""Checks that ask for other words than ours, or for labels that were not declared."""
+
+
+@pytest.mark.parametrize("member", [TEST, TREE, ADDITIVE])
+def test_check_estimator_passes_as_far_as_a_schema_allows(forced, member):
+    forced(member)
+    results = check_estimator(
+        AnyWidth(epsilon=10, labels=[0, 1], coins=SeededCoins(1)), on_fail=None, on_skip=None
+    )
+    failed = {one["check_name"] for one in results if one["status"] == "failed"}
+    assert failed <= set(REFUSALS)
+    assert sum(one["status"] == "passed" for one in results) > 35
+
+
+@pytest.mark.parametrize("member", MEMBERS[1:])
+def test_every_model_learns_what_is_certain_at_its_price(forced, member):
+    forced(member)
+    model = learner().fit(FRAME, Y)
+    assert model.score(FRAME, Y) == 1
+    assert model.release_.privacy == Privacy(2, 1e-6)
+    assert model.release_.item == model.model_
+    assert model.model_.member == member
+    assert abs(model.model_.rows - ROWS) < 400  # 16 scales of its noise
+    assert model.choice_.startswith(f"{member}: about ")
+    assert model.choice_.endswith(" for 3 columns with 21 tests")
+    assert any("age" in line for line in model.rules_)
+    chances = model.predict_proba(FRAME)
+    assert np.allclose(chances.sum(axis=1), 1)
+    assert ((chances[:, 1] > 0.5) == Y).all()
+    assert model.feature_names_in_.tolist() == ["age", "work", "noise"]
+
+
+def test_a_constant_has_the_share_of_its_label(forced):
+    forced(CONSTANT)
+    y = (np.arange(ROWS) % 10 == 0).astype(int)
+    model = learner().fit(FRAME, y)
+    assert model.rules_ == ["y = 0 for every row"]
+    assert model.predict(FRAME[:3]).tolist() == [0, 0, 0]
+    assert model.predict_proba(FRAME[:1])[0, 1] == pytest.approx(0.1, abs=0.01)
+
+
+def test_chances_never_contradict_the_rule(forced):
+    """Counts have noise of their own, which at such an epsilon says anything."""
+    for member in (TEST, TREE):
+        forced(member)
+        for seed in range(20):
+            model = learner(epsilon="0.01", coins=SeededCoins(seed)).fit(FRAME[:50], Y[:50])
+            cells = SCHEMA.codes(FRAME)
+            said = model.model_.model.hypothesis.predict(cells.T)
+            assert (model.predict(FRAME) == said).all()
+
+
+def test_the_order_of_labels_is_that_of_scikit_learn():
+    model = learner(labels=["yes", "no"]).fit(FRAME, np.where(Y == 1, "yes", "no"))
+    assert model.labels_.tolist() == ["yes", "no"]
+    assert model.classes_.tolist() == ["no", "yes"]
+    chances = model.predict_proba(FRAME)
+    assert (model.classes_[chances.argmax(axis=1)] == model.predict(FRAME)).all()
+    assert model.score(FRAME, np.where(Y == 1, "yes", "no")) > 0.99
+
+
+def test_a_public_number_of_rows_is_not_counted(monkeypatch):
+    def counted(*given):
+        raise AssertionError("it was counted")
+
+    monkeypatch.setattr(fitting, "count_rows", counted)
+    model = learner(n=6_000).fit(FRAME, Y)
+    assert model.model_.rows is None
+    assert ": 6,000 rows × epsilon 2 is 12,000" in model.choice_
+    assert model.release_.why == "the public number of rows decides which model is fitted"
+
+
+def test_the_same_rows_in_other_frames_give_the_same_model():
+    first = learner().fit(FRAME, Y)
+    for X in (pl.from_pandas(FRAME), FRAME[["noise", "work", "age"]], FRAME.to_numpy()):
+        assert learner().fit(X, Y).model_ == first.model_
+
+
+def test_parameters_clones_and_pickles():
+    model = learner()
+    copy = clone(model).set_params(epsilon="0.5")
+    assert (copy.epsilon, model.epsilon) == ("0.5", 2)
+    fitted = pickle.loads(pickle.dumps(model.fit(FRAME, Y)))
+    assert fitted.predict(FRAME).tolist() == model.predict(FRAME).tolist()
+    with pytest.raises(NotFittedError):
+        clone(model).predict(FRAME)
+
+
+def test_a_second_fit_without_a_ledger_warns():
+    reset_once()
+    with pytest.warns(PrivacyWarning, match="PrivateClassifier was fitted"):
+        learner().fit(FRAME, Y)
+        learner().fit(FRAME, Y)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"epsilon": None}, "epsilon is missing|epsilon"),
+        ({"epsilon": 0}, "epsilon=0 is not allowed"),
+        ({"delta": 2}, "delta=2 is not allowed"),
+        ({"labels": None}, "labels"),
+        ({"labels": [0, 1, 2]}, "two different labels"),
+        ({"n": 0}, "n=0 is not allowed"),
+        ({"n": "many"}, "n='many' is not allowed"),
+        ({"n": 10.5}, "n=10.5 is not allowed"),
+        ({"neighbors": "both"}, "neighbors='both' is not allowed"),
+        ({"schema": None}, "schema"),
+        ({"epsilon": "1e-15"}, "too little for"),
+        ({"unit": ""}, "unit='' is not allowed"),
+    ],
+    ids=str,
+)
+def test_mistakes_are_named_before_rows_are_read(options, match):
+    given = learner().get_params() | options
+    unread = type("Frame", (), {"__array__": lambda *rest: pytest.fail("it was read")})()
+    with pytest.raises(ParameterError, match=match):
+        PrivateClassifier(**given).fit(unread, Y)
+
+
+def test_labels_that_were_not_declared_are_refused():
+    with pytest.raises(DataError, match="not among the declared labels"):
+        learner().fit(FRAME, Y + 5)
+    with pytest.raises(DataError, match="not among the declared labels"):
+        learner().check_rows(FRAME, Y + 5)
+    assert learner().check_rows(FRAME, Y) is None
+
+
+def test_nothing_private_is_in_a_repr():
+    rows = fitting.Tables(
+        estimator.plan_reading(FRAME, Y, SCHEMA, np.array([0, 1]))(None), SCHEMA, doubles=False
+    )
+    assert repr(rows) == "Tables(<private>)"
+
+
+# The table
+
+
+def test_models_that_do_not_fit_the_columns_are_never_named():
+    cases = (
+        Facts(1, 1), Facts(1, 5), Facts(2, 2), Facts(3, MOST_TESTS + 1),
+        Facts(500, 15_500),
+    )  # fmt: skip
+    for facts in cases:
+        for pure in (True, False):
+            for power in range(24):
+                assert decide(facts, 2**power, Fraction(1), pure=pure) in facts.members()
+
+
+def test_more_rows_never_make_a_model_simpler():
+    for facts in (Facts(1, 31), Facts(4, 100), Facts(14, 290), Facts(64, 1984), Facts(514, 15_700)):
+        for pure in (True, False):
+            said = [
+                decide(facts, n, Fraction(1), pure=pure) for n in (0, *(2**e for e in range(19)))
+            ]
+            places = [MEMBERS.index(one) for one in said]
+            assert all(before <= after for before, after in pairwise(places))
+            assert said[0] == CONSTANT
+            assert said[-1] == (PAIRS if PAIRS in facts.members() else ADDITIVE)
+
+
+def test_without_a_delta_additive_models_need_more_rows():
+    for facts in (Facts(4, 100), Facts(14, 290), Facts(64, 1984)):
+        for power in range(30):
+            with_delta, pure = (
+                decide(facts, 2**power, Fraction(1), pure=one) for one in (False, True)
+            )
+            assert MEMBERS.index(pure) <= MEMBERS.index(with_delta)
+
+
+def test_every_model_is_one_of_the_list():
+    assert set(RULES) < set(MEMBERS)
+    assert choice.MEMBERS == (CONSTANT, TEST, TREE, ADDITIVE, PAIRS)
+    assert repr(ClassifierModel(ADDITIVE, 12, NOTHING.model)) == "<additive model: about 12 rows>"
+
+
+def test_one_column_of_two_cells_has_every_model_but_pairs():
+    """There is no smaller schema."""
+    schema = Schema(only=Category(["a"]))
+    model = PrivateClassifier(schema, epsilon=1, labels=[0, 1], coins=SeededCoins(3))
+    for rows, said in ((1, CONSTANT), (8, TEST), (900, TREE), (30_000, ADDITIVE)):
+        X = pd.DataFrame({"only": ["a", "b", "b"] * rows})[:rows]
+        assert model.set_params(n=rows).fit(X, X["only"] == "a").model_.member == said
+        if said in (TREE, ADDITIVE):
+            assert model.predict(X[:3]).tolist() == [1, 0, 0]
+
+
+def test_so_many_rows_that_pairs_take_minutes_have_none():
+    facts = Facts(columns=50, tests=1_550)
+    assert decide(facts, 10**5, Fraction(1), pure=False) == PAIRS
+    assert decide(facts, 10**7, Fraction(1), pure=False) == ADDITIVE
+    assert decide(facts, 10**5, Fraction(1, 1000), pure=False) == TREE
+    assert decide(facts, 10**7, Fraction(1, 10**5), pure=False) == TEST
