@@ -306,6 +306,25 @@ def _additive(result: Row) -> Iterator[Row]:
         yield {**row, "column": column}
 
 
+def _invented(result: Row) -> Iterator[Row]:
+    """The means of all kinds of invented data."""
+    kept = ("columns", "epsilon", "product", "member", "delta")
+    found: dict[tuple[Any, ...], list[Row]] = {}
+    for row in result.get("table", ()):
+        found.setdefault(tuple(row[key] for key in kept), []).append(row)
+    for values, rows in found.items():
+        means = {key: sum(row[key] for row in rows) / len(rows) for key in ("accuracy", "auc")}
+        made = dict(zip(kept, values, strict=True))
+        pure = ", δ = 0" if made["delta"] == "0" and made["member"].startswith("additive") else ""
+        yield {**made, **means, "contender": made["member"] + pure}
+
+
+def _classified(result: Row) -> Iterator[Row]:
+    """All contenders on all sets, and how far the classifier is behind the best of its models."""
+    for row in (row for kind in ("sets", "adult", "wide") for row in result.get(kind, ())):
+        yield {**row, "compared": "behind" in row}
+
+
 def _gpu(result: Row) -> Iterator[Row]:
     """What the card does by itself, the best kernel, the other paths, and single steps."""
     rows = [{**row, "what": f"the card's own products, {row['kind']}"} for row in result["rates"]]
@@ -335,6 +354,8 @@ ROWS: dict[str, Callable[[Row], Iterable[Row]]] = {
     "kinds of settings": _kinds,
     "accuracies": _accuracies,
     "additive learners": _additive,
+    "invented data": _invented,
+    "classified sets": _classified,
     "card": _gpu,
 }
 

@@ -141,6 +141,7 @@ RUN_BY = {
     ("docs/paper-map.md", "python map"): [FRESH],
     ("docs/paper-map.md", "text printed"): [FRESH],
     ("lab/additive-results.md", "sh"): [BENCHMARKS],
+    ("lab/classifier-results.md", "sh"): [BENCHMARKS],
     ("lab/learning-results.md", "sh"): [BENCHMARKS],
     ("lab/markers-results.md", "sh"): [BENCHMARKS],
     ("lab/features-results.md", "sh"): [BENCHMARKS],

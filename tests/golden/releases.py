@@ -19,6 +19,7 @@ from privmax.itemsets import Layout
 from privmax.learning import (
     MarginalSelector,
     Number,
+    PrivateClassifier,
     PrivateERM,
     PrivateGAM,
     PrivateSearch,
@@ -215,6 +216,9 @@ KINDS: dict[str, Callable[[Paid], Release]] = {
         BASKETS, epsilon=9, items=["bread", "butter", "milk", "tea"], k=3, mechanism="blst10", **to
     ),
     "erm": lambda to: _fitted(PrivateERM(STUMPS, 1, labels=[0, 1], **to)),
+    "classifier": lambda to: _fitted(
+        PrivateClassifier(SCHEMA, epsilon=1, delta=1e-6, labels=[0, 1], **to)
+    ),
     "gam": lambda to: _fitted(PrivateGAM(SCHEMA, 1, 1e-6, labels=[0, 1], rounds=3, **to)),
     "gam-pairs": lambda to: _fitted(
         PrivateGAM(SCHEMA, 1, 1e-6, labels=[0, 1], rounds=2, interactions=1, **to)

@@ -23,6 +23,7 @@ from privmax.learning import (
     Flag,
     LinearGrid,
     Number,
+    PrivateClassifier,
     PrivateERM,
     PrivateGAM,
     PrivateTree,
@@ -347,6 +348,7 @@ def test_additive_models_and_trees_learn_from_flags_and_dates(by):
     y = X["smoker"] == "yes" if by == "smoker" else X["joined"] >= np.datetime64("2024-03-01")
     given = {"labels": [False, True], "coins": SeededCoins(1)}
     for model in (
+        PrivateClassifier(SCHEMA, epsilon=5, delta=1e-6, **given),
         PrivateGAM(SCHEMA, 5, 1e-6, rounds=10, **given),
         PrivateTree(SCHEMA, 5, depth=2, **given),
     ):

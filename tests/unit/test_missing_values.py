@@ -12,6 +12,7 @@ from privmax.errors import DataError, PrivacyWarning
 from privmax.learning import (
     MarginalSelector,
     Number,
+    PrivateClassifier,
     PrivateERM,
     PrivateGAM,
     PrivateSearch,
@@ -43,6 +44,7 @@ SELECTORS = {
 WITH_SCHEMA = {
     "schema": lambda: PrivateERM(Stumps(schema=SCHEMA), epsilon=9, labels=[0, 1]),
     "additive": lambda: PrivateGAM(SCHEMA, epsilon=9, delta=1e-6, labels=[0, 1]),
+    "classifier": lambda: PrivateClassifier(SCHEMA, epsilon=9, delta=1e-6, labels=[0, 1]),
     "tree": lambda: PrivateTree(SCHEMA, epsilon=9, labels=[0, 1]),
 }
 NUMERIC = RULES | SELECTORS

@@ -50,16 +50,22 @@ TRIED = 2_000
 WRONG = 0.1
 """Share of labels of an invented rule that are wrong."""
 
-WIDTHS = (16, 4, 64, 256)
 PRODUCTS = (10, 30, 100, 300, 1_000, 3_000, 10_000)
+INVENTED = (
+    ("1", (16, 4), PRODUCTS),
+    ("0.1", (16, 4), PRODUCTS[:5]),
+    ("8", (16,), PRODUCTS[3:]),
+)
+"""Epsilon, numbers of columns, and rows × epsilon that models are tried at."""
+
 TRIES = 3
 """Fits of each model to each kind of invented data."""
 
-REPEATS, FEW = 10, 3
-"""Splits of the other sets, and of those that are wide."""
+REPEATS, FEW, SMALL = 10, 4, 1_000
+"""Splits of sets below so many rows, and of all others."""
 
-SIZES = (100, 300, 1_000, 3_000, 10_000, None)
-WIDE = (100, 500)
+SIZES = (300, 3_000, None)
+WIDE = (100,)
 CLASSIFIER, BEHIND = "PrivateClassifier", "behind the best"
 
 Labels = Any
@@ -120,19 +126,16 @@ def invent(kind: str, rows: int, columns: int, random: Random) -> tuple[Any, Lab
 
 def table(options: argparse.Namespace) -> Iterator[Rows]:
     """The mean accuracy and area under the curve of each model, by kind of invented data."""
-    for columns in WIDTHS[:1] if options.quick else WIDTHS:
-        schema = Schema({f"x{place}": Number(-1, 1, cells=CELLS) for place in range(columns)})
-        for epsilon in ("1", "0.1"):
+    for epsilon, widths, products in INVENTED[:1] if options.quick else INVENTED:
+        for columns in widths[:1] if options.quick else widths:
+            schema = Schema({f"x{place}": Number(-1, 1, cells=CELLS) for place in range(columns)})
             found: list[Row] = []
-            for product in PRODUCTS[:3] if options.quick else PRODUCTS:
+            for product in products[:3] if options.quick else products:
                 rows = round(product / float(epsilon))
-                if rows > max(PRODUCTS) or (epsilon != "1" and columns > WIDTHS[0]):
-                    continue
                 note(f"table: {columns} columns, epsilon {epsilon}, {rows} rows")
                 for kind in (*RULED, *CLUSTERED):
                     found += tried(kind, rows, schema, epsilon)
-            if found:
-                yield {"table": [{"columns": columns, "epsilon": epsilon, **row} for row in found]}
+            yield {"table": [{"columns": columns, "epsilon": epsilon, **row} for row in found]}
 
 
 def tried(kind: str, rows: int, schema: Schema, epsilon: str) -> Iterator[Row]:
@@ -220,7 +223,7 @@ def sets(options: argparse.Namespace) -> Iterator[Rows]:
     """Sets that scikit-learn ships, and the checkered one."""
     for data in [*shipped(), checkered()]:
         note(f"sets: {data.name}")
-        repeats = 2 if options.quick else REPEATS
+        repeats = 2 if options.quick else REPEATS if len(data.y) < SMALL else FEW
         yield {"sets": [row for one in EPSILONS for row in compare(data, one, repeats)]}
 
 
@@ -231,7 +234,7 @@ def adult(options: argparse.Namespace) -> Iterator[Rows]:
         return
     for rows in SIZES[:1] if options.quick else SIZES:
         note(f"adult: {rows or 'all'} rows")
-        repeats = 2 if options.quick else REPEATS
+        repeats = 2 if options.quick else FEW
         found = [row for one in EPSILONS for row in compare(data, one, repeats, rows)]
         yield {"adult": found}
 
@@ -265,7 +268,13 @@ BENCHMARK = Benchmark(
     "quality.classifier",
     {"table": table, "sets": sets, "adult": adult, "wide": wide},
     packages=("privmax", "numpy", "scikit-learn"),
-    settings={"epsilons": EPSILONS, "delta": DELTA, "repeats": REPEATS, "trained": TRAINED},
+    settings={
+        "epsilons": EPSILONS,
+        "delta": DELTA,
+        "repeats": REPEATS,
+        "few": FEW,
+        "trained": TRAINED,
+    },
     keys={
         "table": ("columns", "epsilon"),
         "sets": ("set",),

@@ -197,6 +197,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             return "no model: the fit failed after it was charged"
         terms: Any = self.release_.mechanism
         rows = self.model_.rows if terms.n is None else terms.n
+        assert rows is not None, "it is public or was counted"
         why = explain(Facts.of(self.schema_), rows, terms.epsilon)
         return f"{self.model_.member}: {'about ' if terms.n is None else ''}{why}"
 
