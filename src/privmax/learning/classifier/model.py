@@ -86,7 +86,7 @@ class ClassifierModel:
         return tell_entries(self.model, schema)
 
     def to_json(self) -> dict[str, Any]:
-        """Return all of it as JSON; a rule is told by its number."""
+        """Return all of it as JSON; a rule is given by its number."""
         if isinstance(self.model, Rule):
             leaves = [list(leaf) for leaf in self.model.leaves]
             model = {"number": self.model.number, "leaves": leaves}
