@@ -191,13 +191,17 @@ def person(number):
     return b'{"q": "tea", "p": "u%d"}' % number
 
 
+def numbered(number):
+    return b'{"q": "tea", "p": %d}' % number
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("size", "good"), [*((one, person) for one in SIZES), (1 << 20, numbered)])
 @pytest.mark.parametrize("line", OBJECTS)
-def test_lines_of_json_are_the_same_taken_apart(tmp_path, monkeypatch, line, size):
+def test_lines_of_json_are_the_same_taken_apart(tmp_path, monkeypatch, line, size, good):
     monkeypatch.setattr(blocks, "PIECE", size)
     path = tmp_path / "rows.jsonl"
-    for text in around(line, person):
+    for text in around(line, good):
         path.write_bytes(text)
         assert outcome(lambda: kept(path)) == outcome(lambda: slowly(path))
 
@@ -232,6 +236,15 @@ def test_lines_of_csv_are_the_same_taken_apart(tmp_path, monkeypatch, line, size
         with monkeypatch.context() as patch:
             patch.setattr(separated, "read_values", lambda *_: None)
             assert fast == outcome(lambda: scored(path))
+
+
+@pytest.mark.parametrize("text", [b"q\ntea\n\nale\n", b"q\n\ntea\n", b"q\ntea\n\n\n", b"q\ntea"])
+def test_an_empty_line_of_one_column_is_no_row(text):
+    with ExitStack() as stack:
+        table = open_rows(io.BytesIO(text), ["q"], [], True, stack)
+        rows = table.backend.con.execute(table.sql).fetchall()
+    with separated.open_named(io.BytesIO(text)) as opened:
+        assert sorted(rows) == sorted((row[0],) for _, row in opened.rows)
 
 
 @pytest.mark.slow

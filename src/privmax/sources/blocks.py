@@ -143,6 +143,17 @@ def list_rows(block: Block, places: Sequence[int | None]) -> list[list[str]]:
     return list(map(list, rows))
 
 
+def pack_rows(rows: Sequence[Sequence[str]], width: int) -> Block | None:
+    """Return rows of text as a block; None if a value has a quote or a control character."""
+    try:
+        data = "".join(f"{_MARK.decode().join(row)}\n" for row in rows).encode()
+    except UnicodeEncodeError:
+        return None
+    if data.translate(None, _VALUES) != (_MARK * (width - 1) + b"\n") * len(rows) or _is_odd(data):
+        return None
+    return Block(data, _MARK, width, len(rows))
+
+
 def find_form(line: bytes) -> Form | None:
     """Return the form of a line of JSON; None unless it is a plain one, without nested values.
 
@@ -242,11 +253,8 @@ _FORMS = 8
 
 
 def _is_odd(data: bytes) -> bool:
-    """Return whether lines have what readers do not agree on.
-
-    That is a byte order mark where the lines begin, an empty line, or one of great length.
-    """
-    if data.startswith((BOM, b"\n")) or b"\n\n" in data:
+    """Return whether there is an empty line, which may be a row or none, or one of great length."""
+    if data.startswith(b"\n") or b"\n\n" in data:
         return True
     return any(data.find(b"\n", at, at + _LIMIT) < 0 for at in range(0, len(data) - _LIMIT, _LIMIT))
 

@@ -229,7 +229,7 @@ def open_batches(place: Place, wanted: Sequence[str]) -> Iterator[Iterator[Batch
         for path in paths:
             with open_pieces(path, dialect.encoding) as pieces:
                 batches = read_batches(pieces or (), wanted)  # a path is no open file of text
-                if len(paths) > 1 and isinstance(path, Path):
+                if isinstance(path, Path) and len(paths) > 1:
                     batches = _name_file(path, batches)
                 yield from batches
 

@@ -192,6 +192,7 @@ class _Lines:
 
     def _begin(self, piece: bytes) -> None:
         self._piece, self._lines, self._start = piece, read_lines(piece), self.number
+        self._end = self.number + piece.count(b"\n") + (not piece.endswith(b"\n"))
 
     def __iter__(self) -> Iterator[str]:
         return self
@@ -213,8 +214,7 @@ class _Lines:
 
     def is_between(self) -> bool:
         """Return whether all lines of the piece were handed out."""
-        lines = self._piece.count(b"\n") + (not self._piece.endswith(b"\n"))
-        return self.number - self._start >= lines
+        return self.number >= self._end
 
 
 def _blocks(

@@ -14,7 +14,7 @@ from typing import Any
 from privmax.errors import DataError
 from privmax.resources import CHOSEN, Resources
 from privmax.sources import relations
-from privmax.sources.blocks import Batch, Block, list_rows
+from privmax.sources.blocks import Batch, Block, list_rows, pack_rows
 from privmax.sources.engines.base import (
     ArrowEngine,
     Engine,
@@ -163,10 +163,10 @@ class DuckDB(ArrowEngine):
         con = connection.con
         ask("keeping the rows", con.execute, f"CREATE TABLE privmax_odd_rows ({columns})")
         for batch in batches:
-            if isinstance(batch, list):
-                ask("keeping the rows", _append, con, batch)
-            elif not ask("keeping the rows", written.add, *batch):
-                ask("keeping the rows", _append, con, list_rows(*batch))
+            block, places = batch if isinstance(batch, tuple) else (pack_rows(batch, width), None)
+            if block is None or not ask("keeping the rows", written.add, block, places):
+                rows = batch if isinstance(batch, list) else list_rows(*batch)
+                ask("keeping the rows", _append, con, rows)
         parts: list[str] = ask("keeping the rows", list, written.queries())
         query = " UNION ALL ".join(["SELECT * FROM privmax_odd_rows", *parts])
         listed = ", ".join(f"nullif({name}, '') AS {name}" for name in names)
@@ -669,9 +669,10 @@ class _Written:
         self._folder, self._stack = folder, stack
         self._files: dict[tuple[str, int, tuple[int | None, ...]], Any] = {}
 
-    def add(self, block: Block, places: Sequence[int | None]) -> bool:
-        """Write a block down, unless there are too many files already."""
-        key = block.mark.decode(), block.width, tuple(places)
+    def add(self, block: Block, places: Sequence[int | None] | None) -> bool:
+        """Write a block down, unless there are too many files already; None: all places."""
+        chosen = range(block.width) if places is None else places
+        key = block.mark.decode(), block.width, tuple(chosen)
         file = self._files.get(key)
         if file is None:
             if len(self._files) == _MOST_FILES:
