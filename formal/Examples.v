@@ -7,7 +7,8 @@ From Privmax Require Import Prelude Definitions Scores Exponential Composition
   RestrictedExponential.
 From Privmax Require Import LimitedDomain NestedMargin NoisyMaximum AboveThreshold
   LargeMargin GapTest.
-From Privmax Require Import SetMargin Groups NoisyCounts RankedMargin.
+From Privmax Require Import SetMargin Groups NoisyCounts RankedMargin
+  Repetition.
 
 (* Four candidates; in the second data one record more was counted for the first of them. *)
 Notation four := [finType of 'I_4].
@@ -257,6 +258,113 @@ apply: ranked_margin_laplace => //; first exact: best_two_le.
   by move=> q; apply: gap_test_law; rewrite ?four_candidates.
 move=> q q' [nb _]; apply: gap_test_private; rewrite ?four_candidates //.
 by apply: add_remove_drift; case: nb => nb; [left | right].
+Qed.
+
+(* The geometric law: f(x) = gamma x/(1 - (1 - gamma) x), and 1/gamma runs are expected. *)
+Section Geometric.
+Variables (R : archiFieldType) (gamma : R).
+Hypotheses (g0 : 0 < gamma) (g1 : gamma < 1).
+Let h (x : R) : R := gamma / (1 - (1 - gamma) * x).
+Definition geometric (x : R) : R := x * h x.
+Definition geometric' (x : R) : R := gamma^-1 * h x ^+ 2.
+
+Let w0 (x : R) : 0 <= x <= 1 -> 0 < 1 - (1 - gamma) * x.
+Proof.
+case/andP=> x0 x1; rewrite subr_gt0; apply: (@le_lt_trans _ _ (1 - gamma)).
+  by rewrite ler_pimulr // subr_ge0 ltW.
+by rewrite ltr_subl_addr ltr_addl.
+Qed.
+
+Let h0 (x : R) : 0 <= x <= 1 -> 0 <= h x.
+Proof. by move=> x01; rewrite /h divr_ge0 // ltW // w0. Qed.
+
+Let h1 (x : R) : 0 <= x <= 1 -> h x <= 1.
+Proof.
+move=> x01; rewrite ler_pdivr_mulr ?w0 // mul1r ler_subr_addr -ler_subr_addl.
+by case/andP: x01 => _ x1; rewrite ler_pimulr // subr_ge0 ltW.
+Qed.
+
+Let h_le (x y : R) : 0 <= x <= 1 -> 0 <= y <= 1 -> x <= y -> h x <= h y.
+Proof.
+move=> x01 y01 xy; rewrite /h; apply: ler_wpmul2l; first exact: ltW.
+rewrite lef_pinv ?posrE ?w0 // ler_add2l ler_opp2; apply: ler_wpmul2l => //.
+by rewrite subr_ge0 ltW.
+Qed.
+
+Let gap (x y : R) : 0 <= x <= 1 -> 0 <= y <= 1 ->
+  geometric y - geometric x = (y - x) * (gamma^-1 * (h y * h x)).
+Proof.
+move=> x01 y01; rewrite /geometric /h; have := w0 x01; have := w0 y01.
+set a := 1 - _ * y; set b := 1 - _ * x => a0 b0.
+have an : a != 0 by rewrite gt_eqF.
+have bn : b != 0 by rewrite gt_eqF.
+have gn : gamma != 0 by rewrite gt_eqF.
+have ab : y * b - x * a = y - x.
+  rewrite /a /b !mulrBr !mulr1 opprB addrA; congr (_ - _).
+  by rewrite [y * (_ * _)]mulrCA [x * (_ * _)]mulrCA [x * y]mulrC subrK.
+have e : gamma / a * (gamma / b) = gamma * (gamma / (a * b)).
+  by rewrite mulrACA -invfM -mulrA.
+rewrite e mulKf // -ab mulrBl; congr (_ - _); rewrite -mulrA; congr (_ * _); rewrite mulrCA;
+  congr (_ * _); rewrite invfM.
+  by rewrite mulrCA divff // mulr1.
+by rewrite mulrA divff // mul1r.
+Qed.
+
+Lemma geometric_slopes : slopes geometric geometric' gamma^-1.
+Proof.
+have i0 : 0 <= gamma^-1 by rewrite invr_ge0 ltW.
+split=> [|x x01|x y x0 xy y1]; first by rewrite /geometric mul0r.
+  rewrite mulr_ge0 ?exprn_ge0 ?h0 //=; apply: ler_pimulr => //.
+  by apply: exprn_ile1; rewrite ?h0 ?h1.
+have x01 : 0 <= x <= 1 by rewrite x0 (le_trans xy).
+have y01 : 0 <= y <= 1 by rewrite y1 (le_trans x0).
+have d0 : 0 <= y - x by rewrite subr_ge0.
+rewrite gap // /geometric' !expr2; apply/andP; split; do 2! apply: ler_wpmul2l => //.
+  by apply: ler_wpmul2r; rewrite ?h0 ?h_le.
+by apply: ler_wpmul2l; rewrite ?h0 ?h_le.
+Qed.
+
+Lemma geometric_closed x : geometric' x ^+ 1 = gamma^-1 ^+ 1 *
+  (gamma / (1 - (1 - gamma) * x)) ^+ 2.
+Proof. by []. Qed.
+
+End Geometric.
+
+Definition place (i : four) : nat := i.
+Definition one_half : rat := 2%:R^-1.
+
+Lemma draw_law q : is_law (@exponential _ four two q).
+Proof. by apply: exponential_law; rewrite ?four_candidates. Qed.
+
+Lemma add_remove_both (q q' : four -> int) : add_remove q q' -> add_remove q' q.
+Proof. by case; [right | left]. Qed.
+
+Example negative_binomial_example : private (@add_remove four)
+  (best_of_runs place (exponential two) (geometric one_half)) (two * two ^+ 2) (one_half^-1 * 0).
+Proof.
+have slopes := @geometric_slopes [archiFieldType of rat] one_half isT isT.
+have four_ge1 : 1 <= two ^+ 2 by [].
+by apply: (@negative_binomial_private _ _ _ _ place _ _ _ _ (@ord_inj 4) draw_law slopes
+  add_remove_both two two (two ^+ 2) 0 0 two_ge1 two_ge1 four_ge1 exponential_example
+  exponential_example one_half 2 1).
+Qed.
+
+(* One run for certain, which the exponential function of rate 0 makes. *)
+Example poisson_example : private (@add_remove four)
+  (best_of_runs place (exponential two) (fun x => x)) (two * 1) (1 * 0).
+Proof.
+have flat : slopes (fun x : rat => x) (fun=> 1) 1.
+  by split=> [|x _|x y _ _ _]; rewrite ?mulr1 ?lexx ?ler01.
+have one1 : 1 <= (1 : rat) by rewrite lexx.
+have sure : private (@add_remove four) (exponential two) 1 1.
+  move=> q q' _ S; rewrite mul1r; apply: (le_trans (Pr_le1 _ (draw_law q))).
+  by rewrite ler_addr Pr_ge0 // => i; case: (draw_law q').
+apply: (poisson_private (@ord_inj 4) draw_law flat add_remove_both two_ge1 one1 one1
+  exponential_example sure (exp_mu := fun=> 1)) => [x _|x y|x y _||//].
+- by rewrite mulr1.
+- by rewrite mulr1.
+- by rewrite lexx.
+- by [].
 Qed.
 
 (* Real numbers have n-th roots: so has every real closed field. *)

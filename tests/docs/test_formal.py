@@ -195,6 +195,8 @@ HEADLINES = (
     "one_key_each_private",
     "laplace_counts_private",
     "ranked_margin_laplace",
+    "negative_binomial_private",
+    "poisson_private",
 )
 
 

@@ -323,6 +323,16 @@ def order_exponent(k: int, m: int, s: int) -> int:
     return min(m, k // 2) * s
 
 
+def run_slope(law: Any, m: Numeral, x: Numeral) -> Numeral:
+    """Repetition.v: f' in negative_binomial_private, with 1 + η for a/b, and in poisson_private."""
+    if hasattr(law, "gamma"):
+        gamma = m * 0 + law.gamma.numerator / (m * 0 + law.gamma.denominator)
+        power = 1 + law.eta
+        share = gamma / (1 - (1 - gamma) * x)
+        return m * (share.log() * power.numerator / power.denominator).exp()
+    return m * (m * (x - 1)).exp()
+
+
 def large_margin(
     w: Numeral,
     thresholds: Sequence[int],

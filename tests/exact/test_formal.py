@@ -48,6 +48,7 @@ from privmax.noise.balls import precision
 from privmax.one_key_each import OneKeyEach
 from privmax.privacy import drift
 from privmax.relative import choose_order_noise
+from privmax.repetition import NegativeBinomial, Poisson, RunCost
 from privmax.sources.grouped import Grouping
 from privmax.sources.reading import grouped
 from privmax.sources.tables import Columns
@@ -729,6 +730,26 @@ def test_scales_of_counts_and_of_orders() -> None:
                 assert formal.order_exponent(k, m, s) / noise.scale == price.epsilon
 
 
+def test_laws_of_the_number_of_runs() -> None:
+    """f' is that of the theorems, and ε̂ is hardly larger than their condition asks for."""
+    run, step = RunCost(Fraction(1, 2), Fraction(1, 100)), Fraction(1, 1 << 20)
+    laws = [NegativeBinomial(eta=eta, gamma="0.4") for eta in (1, 0, Fraction(-1, 2), 3)]
+    for law in (*laws, Poisson(rate=3)):
+        with precision(128):
+            chances = law.chances(400)
+            for x in (Fraction(0), Fraction(1, 3), Fraction(9, 10), Fraction(1)):
+                real = balls.ball(x)
+                slope = sum(n * share * real ** (n - 1) for n, share in enumerate(chances) if n)
+                expected = formal.run_slope(law, law.mean(), real)
+                assert abs(float((slope - expected).mid())) < 1e-12
+            if isinstance(law, NegativeBinomial):
+                least = law.drift(run) / (1 + law.eta)
+                for epsilon, enough in ((least, True), (least - step, False)):
+                    spent = (1 - balls.ball(law.gamma)) * run.profile(epsilon)
+                    allowed = balls.ball(law.gamma) * balls.ball(epsilon).expm1()
+                    assert bool(spent <= allowed) is enough
+
+
 def _wrong_slips(self: LimitedDomain) -> int:
     return self.rank + 1
 
@@ -808,6 +829,9 @@ _right_part = formal.part
 
 
 def test_a_change_of_formal_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formal, "run_slope", lambda law, m, x: m)
+    with pytest.raises(AssertionError):
+        test_laws_of_the_number_of_runs()
     monkeypatch.setattr(formal, "order_exponent", formal.counts_exponent)
     with pytest.raises(AssertionError):
         test_scales_of_counts_and_of_orders()
