@@ -266,7 +266,7 @@ Variables (R : archiFieldType) (gamma : R).
 Hypotheses (g0 : 0 < gamma) (g1 : gamma < 1).
 Let h (x : R) : R := gamma / (1 - (1 - gamma) * x).
 Definition geometric (x : R) : R := x * h x.
-Definition geometric' (x : R) : R := gamma^-1 * h x ^+ 2.
+Definition slope_of_geometric (x : R) : R := gamma^-1 * h x ^+ 2.
 
 Let w0 (x : R) : 0 <= x <= 1 -> 0 < 1 - (1 - gamma) * x.
 Proof.
@@ -310,7 +310,7 @@ rewrite e mulKf // -ab mulrBl; congr (_ - _); rewrite -mulrA; congr (_ * _); rew
 by rewrite mulrA divff // mul1r.
 Qed.
 
-Lemma geometric_slopes : slopes geometric geometric' gamma^-1.
+Lemma geometric_slopes : slopes geometric slope_of_geometric gamma^-1.
 Proof.
 have i0 : 0 <= gamma^-1 by rewrite invr_ge0 ltW.
 split=> [|x x01|x y x0 xy y1]; first by rewrite /geometric mul0r.
@@ -319,12 +319,12 @@ split=> [|x x01|x y x0 xy y1]; first by rewrite /geometric mul0r.
 have x01 : 0 <= x <= 1 by rewrite x0 (le_trans xy).
 have y01 : 0 <= y <= 1 by rewrite y1 (le_trans x0).
 have d0 : 0 <= y - x by rewrite subr_ge0.
-rewrite gap // /geometric' !expr2; apply/andP; split; do 2! apply: ler_wpmul2l => //.
+rewrite gap // /slope_of_geometric !expr2; apply/andP; split; do 2! apply: ler_wpmul2l => //.
   by apply: ler_wpmul2r; rewrite ?h0 ?h_le.
 by apply: ler_wpmul2l; rewrite ?h0 ?h_le.
 Qed.
 
-Lemma geometric_closed x : geometric' x ^+ 1 = gamma^-1 ^+ 1 *
+Lemma geometric_closed x : slope_of_geometric x ^+ 1 = gamma^-1 ^+ 1 *
   (gamma / (1 - (1 - gamma) * x)) ^+ 2.
 Proof. by []. Qed.
 
