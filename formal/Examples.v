@@ -229,7 +229,8 @@ exact: best_of_group_private.
 Qed.
 
 Example one_key_each_example :
-  private (@one_more [finType of 'I_2] _) (groups Some first_group (found two hundredth)) two hundredth.
+  private (@one_more [finType of 'I_2] _) (groups Some first_group (found two hundredth)) two
+    hundredth.
 Proof. by apply: (one_key_each_private Some first_group_one). Qed.
 
 (* The best two by the gap test, then their counts, or their order. *)

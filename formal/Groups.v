@@ -23,7 +23,8 @@ Fixpoint mean p s f t : R :=
   if s is g :: s' then \sum_o p g o * mean p s' f (put t g o) else f t.
 
 Lemma mean_sum p s f t : uniq s ->
-  mean p s f t = \sum_(u : {ffun G -> O}) (\prod_g (if g \in s then p g (u g) else (u g == t g)%:R)) * f u.
+  mean p s f t = \sum_(u : {ffun G -> O})
+    (\prod_g (if g \in s then p g (u g) else (u g == t g)%:R)) * f u.
 Proof.
 elim: s t => [|g s IH] t /=.
   move=> _; rewrite (bigD1 t) //= [X in X * _]big1 ?mul1r => [|g _]; last by rewrite eqxx.

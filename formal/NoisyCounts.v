@@ -261,7 +261,8 @@ Lemma no_noise_law : countable_law no_noise.
 Proof.
 split=> [k|s us]; first exact: ler0n.
 have [in0|out] := boolP (0 \in s); last first.
-  by rewrite big_seq big1 ?ler01 // => k ks; rewrite /no_noise; case: eqP ks => // ->; rewrite (negPf out).
+  by rewrite big_seq big1 ?ler01 // => k ks; rewrite /no_noise; case: eqP ks => // ->;
+    rewrite (negPf out).
 rewrite (bigD1_seq 0) //= big1 ?addr0 /no_noise ?eqxx // => k /negPf -> //.
 Qed.
 

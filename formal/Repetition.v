@@ -48,7 +48,7 @@ Definition slopes (f f' : R -> R) (m : R) : Prop :=
         (x' - x) * f' x <= f x' - f x <= (x' - x) * f' x'].
 
 (* "A(y) = f(Q(up to y)) - f(Q(below y))"; nothing is released where K = 0. *)
-Definition best (f : R -> R) Q (o : option Y) : R :=
+Definition best_law (f : R -> R) Q (o : option Y) : R :=
   if o is Some y then f (up_to Q y) - f (below Q y) else f 0.
 
 (* "q_u = Q(below y) + u Q(y)" *)
@@ -60,7 +60,8 @@ Let event y (u : R) z : R := if z == y then 1 - u else (score y <= score z)%:R.
 Lemma point_event Q y u : is_law Q -> 1 - point Q y u = \sum_z Q z * event y u z.
 Proof.
 case=> _ <-; rewrite /point /below (bigD1 y) //= [X in _ = X](bigD1 y) //= /event eqxx.
-rewrite mulrBr mulr1 [u * _]mulrC [\sum_(z | (score z < score y)%N) _ + _]addrC opprD addrACA; congr (_ + _).
+rewrite mulrBr mulr1 [u * _]mulrC [\sum_(z | (score z < score y)%N) _ + _]addrC opprD addrACA.
+congr (_ + _).
 rewrite [X in _ - X](_ : _ = \sum_(z | z != y) Q z * (score z < score y)%:R).
   rewrite -sumrB; apply: eq_bigr => z zy; rewrite (negPf zy).
   by case: ltnP => _; rewrite ?mulr1 ?mulr0 ?subrr ?subr0.
@@ -104,15 +105,15 @@ rewrite /point opprD addrACA subrr add0r -mulrBl /u -mulrBl -natrB // subSnn mul
 by rewrite mulrC.
 Qed.
 
-Let best_steps Q y : best f Q (Some y) =
+Let best_steps Q y : best_law f Q (Some y) =
   \sum_(0 <= i < N) (f (point Q y (u i.+1)) - f (point Q y (u i))).
 Proof.
-rewrite telescope_sumr // /best up_to_below /point u0 uN mul1r mul0r addr0.
+rewrite telescope_sumr // /best_law up_to_below /point u0 uN mul1r mul0r addr0.
 by [].
 Qed.
 
 Lemma best_above Q y : is_law Q ->
-  best f Q (Some y) <= Q y / N%:R * \sum_(i < N) f' (point Q y (u i.+1)).
+  best_law f Q (Some y) <= Q y / N%:R * \sum_(i < N) f' (point Q y (u i.+1)).
 Proof.
 move=> law; have [Q0 _] := law; have [_ _ slope] := sl.
 rewrite best_steps big_mkord big_distrr /=; apply: ler_sum => i _.
@@ -124,7 +125,7 @@ by have /andP[] := slope _ _ a le b.
 Qed.
 
 Lemma best_below Q y : is_law Q ->
-  Q y / N%:R * (\sum_(i < N) f' (point Q y (u i.+1)) - m) <= best f Q (Some y).
+  Q y / N%:R * (\sum_(i < N) f' (point Q y (u i.+1)) - m) <= best_law f Q (Some y).
 Proof.
 move=> law; have [Q0 _] := law; have [_ bound slope] := sl.
 rewrite best_steps; apply: (@le_trans _ _ (Q y / N%:R * \sum_(0 <= i < N) f' (point Q y (u i)))).
@@ -149,7 +150,7 @@ Variables (Q Q' : Y -> R) (ed r : R).
 Hypotheses (law : is_law Q) (law' : is_law Q') (ed0 : 0 <= ed) (r0 : 0 <= r).
 Hypothesis drift : forall y v, 0 <= v <= 1 -> f' (point Q y v) <= ed * f' (point Q' y v).
 
-Lemma best_step y : best f Q (Some y) - r * ed * best f Q' (Some y) <=
+Lemma best_step y : best_law f Q (Some y) - r * ed * best_law f Q' (Some y) <=
   m * Num.max 0 (Q y - r * Q' y) + r * ed * m * Q' y / N%:R.
 Proof.
 have [Q0 _] := law; have [Q'0 _] := law'; have [_ bound _] := sl.
@@ -206,7 +207,7 @@ Qed.
 Lemma best_close (f f' : R -> R) m Q Q' ed r delta : slopes f f' m -> is_law Q -> is_law Q' ->
   1 <= ed -> 1 <= r ->
   (forall y v, 0 <= v <= 1 -> f' (point Q y v) <= ed * f' (point Q' y v)) ->
-  close Q Q' r delta -> close (best f Q) (best f Q') (r * ed) (m * delta).
+  close Q Q' r delta -> close (best_law f Q) (best_law f Q') (r * ed) (m * delta).
 Proof.
 move=> sl law law' ed1 r1 drift cl.
 have ed0 : 0 <= ed by apply: le_trans ed1.
@@ -341,11 +342,11 @@ move=> /(_ _)-all; apply: (total_le _ fy (all _)) => n.
 by rewrite mulr_ge0 // t0.
 Qed.
 
-(* "best f" is the mean over K of the law of the best of K runs. *)
+(* best_law f is the mean over K of the law of the best of K runs. *)
 Theorem best_of_random P f f' (Y : finType) (score : Y -> nat) (Q : Y -> R) y :
   injective score -> is_law Q -> runs_law P f f' ->
   total (fun n => P n * \sum_(runs | best_is score y runs) \prod_(i < n) Q (runs i))
-    (best score f Q (Some y)).
+    (best_law score f Q (Some y)).
 Proof.
 move=> strict law [P0 sums]; have [Q0 _] := law.
 have in01 (S : pred Y) : 0 <= \sum_(z | S z) Q z <= 1.
@@ -358,7 +359,7 @@ have eq n : P n * (\sum_(runs | best_is score y runs) \prod_(i < n) Q (runs i)) 
     P n * up_to score Q y ^+ n - P n * below score Q y ^+ n.
   by rewrite best_of_n // mulrBr.
 have [below_near b] : total (fun n => P n * up_to score Q y ^+ n - P n * below score Q y ^+ n)
-    (best score f Q (Some y)).
+    (best_law score f Q (Some y)).
   apply: sub => n; have /andP[a0 _] := in01 (fun z => score z < score y)%N.
     by rewrite mulr_ge0 // exprn_ge0.
   apply: ler_wpmul2l => //; apply: ler_expn2r; rewrite ?nnegrE //.
@@ -382,10 +383,10 @@ Variables (r e ed delta delta' : R).
 Hypotheses (r1 : 1 <= r) (e1 : 1 <= e) (ed1 : 1 <= ed).
 Hypotheses (spent : private neighbors Q r delta) (profile : private neighbors Q e delta').
 
-Definition best_of_runs (d : D) : option Y -> R := best score f (Q d).
+Definition best_of_runs (d : D) : option Y -> R := best_law score f (Q d).
 
-(* "1 - q_u is the chance of an event. With p = 1 - q_u and p' = 1 - q_u', therefore, p' <= e^eps p +
-   delta_Q(eps)." *)
+(* "1 - q_u is the chance of an event. With p = 1 - q_u and p' = 1 - q_u', therefore, p' <= e^eps p
+   + delta_Q(eps)." *)
 Theorem repetition_private :
   (forall x x', 0 <= x <= 1 -> 0 <= x' <= 1 -> 1 - x' <= e * (1 - x) + delta' ->
     f' x <= ed * f' x') ->
