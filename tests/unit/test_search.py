@@ -219,7 +219,7 @@ def test_processes_have_coins_of_their_own():
         ({"estimator": Threshold}, "estimator='type'"),
         ({"estimator": "tree"}, "estimator='str'"),
         ({"params": {"depth": [1]}}, "no such parameter"),
-        ({"params": {"epsilon": [1, 2]}}, "no candidate"),
+        ({"params": {"epsilon": [1, 2]}}, "not a candidate"),
         ({"params": {"at": []}}, "no values"),
         ({"params": {"at": 3}}, "a list, or a distribution"),
         ({"params": []}, "a mapping or a list"),
