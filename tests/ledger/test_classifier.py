@@ -175,13 +175,13 @@ FORGED = [
 @pytest.mark.parametrize("forged", FORGED, ids=str)
 def test_a_record_that_no_fit_has_made_is_refused(forged):
     assert question().read_model(GOOD).model.number == 1
-    with pytest.raises(LedgerError, match="none of this schema"):
+    with pytest.raises(LedgerError, match="does not fit this schema"):
         question().read_model(forged)
 
 
 def test_a_record_of_another_number_of_rows_is_refused():
     assert question(n=9).read_model({**GOOD, "rows": None}).rows is None
-    with pytest.raises(LedgerError, match="none of this schema"):
+    with pytest.raises(LedgerError, match="does not fit this schema"):
         question(n=9).read_model(GOOD)
 
 
@@ -189,5 +189,5 @@ def test_a_record_of_a_model_that_the_columns_do_not_have_is_refused():
     one = Schema(a=Number(0, 10, cells=5))
     good = {"member": ADDITIVE, "rows": 7, "model": TABLES}
     assert question(schema=one).read_model(good).member == ADDITIVE
-    with pytest.raises(LedgerError, match="none of this schema"):
+    with pytest.raises(LedgerError, match="does not fit this schema"):
         question(schema=one).read_model({**good, "member": PAIRS})

@@ -156,7 +156,7 @@ def test_a_selection_from_memory(capsys):
 MOST = {
     "select({…})": 119,
     "select({…}, ledger=L)": 258,
-    "privmax select FILE.parquet --ledger L": 488,
+    "privmax select FILE.parquet --ledger L": 493,
 }
 """Functions that these may cross. Before there was one pipeline they crossed 114, 224 and 328;
 since then came sets, counts, patterns, databases, checks, the note that an answer was drawn, one

@@ -109,7 +109,7 @@ def unfit_record(what: str) -> LedgerError:
     """Return the error about a recorded answer that no fit of this schema can have given."""
     return LedgerError(
         f"The {what} that the ledger has for this request does not fit this schema: the record was "
-        "changed. Run privmax ledger verify, and restore the ledger from a backup."
+        "changed. Run privmax budget verify, and restore the ledger from a backup."
     )
 
 
