@@ -24,7 +24,6 @@ from privmax.composition import epsilon_of_rho
 from privmax.losses import (
     CUT,
     FALL_ROUNDINGS,
-    LEAST,
     Deltas,
     Floats,
     Losses,
@@ -42,6 +41,7 @@ from privmax.losses import (
 from privmax.noise.balls import START, ball, precision
 from privmax.numbers import Number, nonnegative, open_probability, positive, whole
 from privmax.parameters import Exact, Parameter, Parameters, parameter
+from privmax.privacy import LEAST
 
 _CELLS = 256
 """So many steps are the smallest range among the rounds."""

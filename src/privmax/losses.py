@@ -25,9 +25,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from privmax.noise.balls import START, above, ball, precision
-
-LEAST = Fraction(1, 1 << 200)
-"""The least delta for which losses are composed."""
+from privmax.privacy import LEAST
 
 ROUNDING = Fraction(1, 1 << 52)
 """Relative error of a sum or a product of floats, with any rounding."""

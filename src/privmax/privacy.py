@@ -16,6 +16,9 @@ Neighbors = Literal["add-remove", "replace"]
 ADD_REMOVE: Final = "add-remove"
 REPLACE: Final = "replace"
 
+LEAST: Final = Fraction(1, 1 << 200)
+"""The least delta for which privacy losses are composed (`losses.py`)."""
+
 
 def _amount(read: Callable[[str, Number], Fraction]) -> Callable[[str, Number], Amount]:
     """Read a number that is shown in six digits."""

@@ -215,7 +215,7 @@ def test_charges_that_are_too_many_for_distributions_are_not_convolved(monkeypat
     def refuse(*_):
         raise AssertionError("this would take long")
 
-    monkeypatch.setattr("privmax.ledger.rules.response_epsilon", refuse)
+    monkeypatch.setattr("privmax.losses.response_epsilon", refuse)
     assert RULES["pld"]._epsilon({str(STEPS): 1000}, SLACK) is None
 
 
@@ -366,7 +366,7 @@ def computing(mode):
             with rounding(mode):
                 return response_epsilon(*given)
 
-        patch.setattr("privmax.ledger.rules.response_epsilon", compute)
+        patch.setattr("privmax.losses.response_epsilon", compute)
         yield
 
 
@@ -377,7 +377,7 @@ def test_a_machine_that_is_wrong_is_not_gone_on_with(tmp_path, part, monkeypatch
         for charge in MIXED[:60]:
             ledger.charge(charge, {})
         patch.setattr(
-            "privmax.ledger.rules.response_epsilon",
+            "privmax.losses.response_epsilon",
             lambda *given: response_epsilon(*given) * (1 + part),
         )
         ledger.charge(MIXED[60], {})

@@ -11,8 +11,8 @@ from __future__ import annotations
 from privmax.ledger.events import DEEPEST, LARGEST, LONGEST, REASON, SCHEMA, UNPRINTED
 from privmax.ledger.rules import RULES, STEPS
 from privmax.ledger.shapes import MOMENT
-from privmax.losses import LEAST
 from privmax.numbers import LONGEST as DIGITS
+from privmax.privacy import LEAST
 
 MAKING = 0x504D584C
 """Key of the lock that is held while the tables are made."""

@@ -17,10 +17,9 @@ from typing import Any, Final, Protocol
 from privmax.composition import epsilon_of_rho, price_by_concentration
 from privmax.errors import ParameterError
 from privmax.ledger.events import Charge, exact_text, label, privacy_json, privacy_of
-from privmax.losses import LEAST, response_epsilon
 from privmax.noise.balls import START, above, precision
 from privmax.numbers import exact, plain
-from privmax.privacy import Privacy, relation
+from privmax.privacy import LEAST, Privacy, relation
 
 BITS = 192
 """A sum whose denominator has more bits is rounded up to a multiple of 2^-BITS, so that rows stay
@@ -358,6 +357,8 @@ def _epsilon_of_responses(tally: Mapping[str, int], delta: Fraction) -> Fraction
     width = sum(steps * times for steps, times in counts.items())
     if sum(counts.values()) < 2 or width > WIDEST * STEPS or delta < LEAST:
         return None
+    from privmax.losses import response_epsilon  # with NumPy, which most ledgers do not need
+
     return response_epsilon(counts, Fraction(1, STEPS), delta)
 
 
