@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
-from privmax.markers.reading import Layout, count_genotypes
+from privmax.markers.reading import StudyLayout, count_genotypes
 from privmax.markers.scores import Groups
 
 NAMES = ["rs1", "RS1", "rs2 ", "rs2", "rs9"]
@@ -53,7 +53,7 @@ def count_by_hand(rows):
 
 
 def read(table, markers, **options):
-    layout = Layout.of(table, GROUPS, markers, case="case", missing=9, impute=1, **options)
+    layout = StudyLayout.of(table, GROUPS, markers, case="case", missing=9, impute=1, **options)
     with ExitStack() as stack:
         return count_genotypes(table, layout, stack).tolist()
 

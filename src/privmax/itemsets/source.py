@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from privmax.itemsets.baskets import Baskets, identify
 from privmax.itemsets.miner import window
-from privmax.itemsets.miner.window import TOGETHER, Miner, Rows, estimate_work
+from privmax.itemsets.miner.window import TOGETHER, BasketRows, Miner, estimate_work
 from privmax.itemsets.numbering import Numbering, nth_outside
 from privmax.mechanisms.contract import Outcome
 from privmax.profile import Level, Profile
@@ -44,7 +44,7 @@ class ItemsetSource(PlainSource):
     step = Fraction(1)
 
     def __init__(
-        self, rows: Rows, labels: Sequence[Any], sizes: range, *, closed: bool, floor: int = 0
+        self, rows: BasketRows, labels: Sequence[Any], sizes: range, *, closed: bool, floor: int = 0
     ) -> None:
         self._rows, self._labels, self._floor = rows, labels, floor
         self._sizes = sizes

@@ -26,8 +26,8 @@ from privmax.learning.rows import copy_all
 from privmax.learning.scoring import (
     Accuracy,
     Bounds,
-    Rule,
     Score,
+    ScoringRule,
     call_quietly,
     count_rows,
     find_score,
@@ -219,7 +219,7 @@ class ModelSource(MemorySource):
     """Models and their totals, in steps of the score. It is private."""
 
     def __init__(
-        self, totals: NDArray[np.int64], names: Sequence[Any] | None, scoring: Rule
+        self, totals: NDArray[np.int64], names: Sequence[Any] | None, scoring: ScoringRule
     ) -> None:
         super().__init__(totals, universe=len(totals), sensitivity=scoring.steps)
         self.step, self._labels = scoring.step, names  # names are public, and released as they are
@@ -229,7 +229,7 @@ class ModelSource(MemorySource):
 
 
 def score_models(
-    entrants: Entrants, y: Any, scoring: Rule, *, progress: bool = False
+    entrants: Entrants, y: Any, scoring: ScoringRule, *, progress: bool = False
 ) -> ModelSource:
     """Try every model on every row.
 

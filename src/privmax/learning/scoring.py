@@ -31,7 +31,7 @@ Score = str | Callable[[Any, Any], Any]
 Bounds = tuple[Given, Given] | None
 
 
-class Rule(Protocol):
+class ScoringRule(Protocol):
     """A public way to score.
 
     Attributes:
@@ -47,7 +47,7 @@ class Rule(Protocol):
         ...
 
 
-def make_rule(score: Score, bounds: Bounds, resolution: Given | None) -> Rule:
+def make_rule(score: Score, bounds: Bounds, resolution: Given | None) -> ScoringRule:
     """Return the rule for these options.
 
     Raises:

@@ -19,7 +19,7 @@ from privmax.ledger.events import SCHEMA, Charge, Event, Row, canonical, privacy
 from privmax.ledger.parts import Part
 from privmax.ledger.replay import Totals, follows, totals_of
 from privmax.ledger.rows import Draft, Rows, Store
-from privmax.ledger.rules import Rule, Total, find_rule
+from privmax.ledger.rules import CompositionRule, Total, find_rule
 from privmax.ledger.shapes import UNREADABLE, FormError, parse
 from privmax.privacy import Privacy
 
@@ -40,7 +40,7 @@ class Origin(NamedTuple):
     """
 
     budget: Privacy
-    rule: Rule
+    rule: CompositionRule
     strict: bool
     id: str
     part: Part | None

@@ -17,7 +17,7 @@ from privmax.ledger.events import (
     price_of,
     privacy_of,
 )
-from privmax.ledger.rules import Rule, Total, find_rule, total_of
+from privmax.ledger.rules import CompositionRule, Total, find_rule, total_of
 from privmax.ledger.shapes import UNREADABLE
 from privmax.privacy import Privacy
 
@@ -29,7 +29,7 @@ class Totals:
     whole: Total
     account: Total | None = None
 
-    def charge(self, rule: Rule, charge: Charge) -> Totals:
+    def charge(self, rule: CompositionRule, charge: Charge) -> Totals:
         """Return what they are after one more charge; whether that fits is not asked here."""
         own = self.account
         return Totals(rule.add(self.whole, charge), None if own is None else rule.add(own, charge))
@@ -55,7 +55,11 @@ def totals_of(text: str) -> Totals:
 
 
 def after(
-    rule: Rule, kind: str, body: Mapping[str, Any], totals: Totals, like: Totals | None = None
+    rule: CompositionRule,
+    kind: str,
+    body: Mapping[str, Any],
+    totals: Totals,
+    like: Totals | None = None,
 ) -> Totals:
     """Return the totals after an event of the ledger, or of the account in `totals`.
 
@@ -79,7 +83,9 @@ def after(
             return totals
 
 
-def follows(ledger: str, rule: Rule, row: Row, before: Row | None, own: Row | None) -> bool:
+def follows(
+    ledger: str, rule: CompositionRule, row: Row, before: Row | None, own: Row | None
+) -> bool:
     """Return whether one event may be built on.
 
     Its hash is right, its totals follow from those before it, and they fit.
@@ -158,7 +164,7 @@ class _Replay:
     ledger: str
     last: int = 0
     hash: str = ""
-    rule: Rule | None = None
+    rule: CompositionRule | None = None
     whole: Total | None = None
     accounts: dict[str, Total] = field(default_factory=dict)
     requests: dict[str, tuple[str | None, str, bool]] = field(default_factory=dict)
@@ -257,7 +263,10 @@ class _Replay:
 
 
 def _differences(
-    rule: Rule | None, before: Total | None, expected: Total | None, recorded: Total | None
+    rule: CompositionRule | None,
+    before: Total | None,
+    expected: Total | None,
+    recorded: Total | None,
 ) -> Iterator[str]:
     """List in what a recorded total is not the expected one. `rule`: of the ledger, at a charge."""
     if expected is None or recorded is None:

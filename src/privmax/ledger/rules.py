@@ -129,7 +129,7 @@ def total_of(value: Mapping[str, Any]) -> Total:
     )
 
 
-class Rule(Protocol):
+class CompositionRule(Protocol):
     """How costs add up."""
 
     name: str
@@ -377,12 +377,12 @@ def _merge(tally: Mapping[str, int], most: int) -> dict[str, int]:
     return {str(steps): times for steps, times in counts.items()}
 
 
-RULES: Final[Mapping[str, Rule]] = {
+RULES: Final[Mapping[str, CompositionRule]] = {
     rule.name: rule for rule in (Basic(), Concentration(), Convolution())
 }
 
 
-def rule_for(name: object, budget: Privacy) -> Rule:
+def rule_for(name: object, budget: Privacy) -> CompositionRule:
     """Return the rule of a new ledger, if it can be used with its budget."""
     rule = find_rule(name)
     if rule.name != BASIC and budget.delta / 2 < LEAST:
@@ -395,7 +395,7 @@ def rule_for(name: object, budget: Privacy) -> Rule:
     return rule
 
 
-def find_rule(name: object) -> Rule:
+def find_rule(name: object) -> CompositionRule:
     if isinstance(name, str) and name in RULES:
         return RULES[name]
     raise ParameterError(

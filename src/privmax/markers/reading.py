@@ -65,7 +65,7 @@ _SIZES = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layout:
+class StudyLayout:
     """What a table of a study holds; public.
 
     groups     how many people each group has
@@ -96,7 +96,9 @@ class Layout:
     dialect: Dialect = PLAIN
 
     @classmethod
-    def of(cls, data: Any, groups: Groups, markers: Iterable[Any] | None, **options: Any) -> Layout:
+    def of(
+        cls, data: Any, groups: Groups, markers: Iterable[Any] | None, **options: Any
+    ) -> StudyLayout:
         """Read the layout that the options of `top_markers` describe.
 
         Of the data its columns and shape are looked at, nothing else.
@@ -156,7 +158,7 @@ class Layout:
             refuse_given({"table": self.table}, "an array is not a table of a database")
 
 
-def count_genotypes(data: Any, layout: Layout, stack: ExitStack) -> Genotypes | Alleles:
+def count_genotypes(data: Any, layout: StudyLayout, stack: ExitStack) -> Genotypes | Alleles:
     """Return the counts of a study; what must be open meanwhile is closed with `stack`.
 
     Raises:
@@ -164,7 +166,7 @@ def count_genotypes(data: Any, layout: Layout, stack: ExitStack) -> Genotypes | 
 
     Examples:
         >>> matrix = np.array([[0, 2], [1, 2], [0, 0]])
-        >>> layout = Layout.of(matrix, Groups(2, 1), None, status=[1, 1, 0])
+        >>> layout = StudyLayout.of(matrix, Groups(2, 1), None, status=[1, 1, 0])
         >>> with ExitStack() as stack:
         ...     count_genotypes(matrix, layout, stack).tolist()
         [[[1, 1, 0], [1, 0, 0]], [[0, 0, 2], [1, 0, 0]]]
@@ -215,7 +217,7 @@ def _is_arrow(data: Any) -> bool:
     return type(data).__module__.startswith("pyarrow")
 
 
-def _width(data: Any, layout: Layout) -> int:
+def _width(data: Any, layout: StudyLayout) -> int:
     """Return how many markers an array holds, by its shape."""
     if layout.marker is not None:
         raise ParameterError.required(
@@ -251,7 +253,7 @@ def _width(data: Any, layout: Layout) -> int:
     )  # fmt: skip
 
 
-def _read_counts(data: Any, layout: Layout) -> Genotypes | Alleles:
+def _read_counts(data: Any, layout: StudyLayout) -> Genotypes | Alleles:
     counts = np.asarray(data.to_numpy() if hasattr(data, "to_numpy") else data)
     if counts.dtype.kind not in "iu":
         raise DataError("Counts must be of a type of whole numbers, such as int64.")
@@ -274,7 +276,7 @@ def _read_counts(data: Any, layout: Layout) -> Genotypes | Alleles:
     return counts
 
 
-def _cases(status: NDArray[Any], layout: Layout) -> NDArray[np.bool_]:
+def _cases(status: NDArray[Any], layout: StudyLayout) -> NDArray[np.bool_]:
     """Return which rows are cases."""
     with np.errstate(all="ignore"):
         is_case = np.asarray(status == layout.case, np.bool_)
@@ -284,7 +286,7 @@ def _cases(status: NDArray[Any], layout: Layout) -> NDArray[np.bool_]:
     return is_case
 
 
-def _count(block: NDArray[Any], is_case: NDArray[np.bool_], layout: Layout) -> Genotypes:
+def _count(block: NDArray[Any], is_case: NDArray[np.bool_], layout: StudyLayout) -> Genotypes:
     """People by genotype at some markers; everyone has one, or counts as if they had."""
     if isinstance(block, np.ma.MaskedArray):
         raise DataError("Genotypes are a masked array. Fill it (.filled(-1)), and set missing=-1.")
@@ -304,7 +306,7 @@ def _count(block: NDArray[Any], is_case: NDArray[np.bool_], layout: Layout) -> G
     return counts
 
 
-def _is_missing(part: NDArray[Any], layout: Layout) -> NDArray[np.bool_]:
+def _is_missing(part: NDArray[Any], layout: StudyLayout) -> NDArray[np.bool_]:
     if layout.missing is None:
         return np.zeros(part.shape, np.bool_)
     missing: NDArray[np.bool_] = (
@@ -313,7 +315,7 @@ def _is_missing(part: NDArray[Any], layout: Layout) -> NDArray[np.bool_]:
     return missing
 
 
-def _fill(blocks: Iterable[Genotypes], layout: Layout) -> Genotypes:
+def _fill(blocks: Iterable[Genotypes], layout: StudyLayout) -> Genotypes:
     counts = np.empty((layout.number, 2, 3), np.int64)
     start = 0
     for block in blocks:
@@ -323,7 +325,7 @@ def _fill(blocks: Iterable[Genotypes], layout: Layout) -> Genotypes:
 
 
 def _open(
-    data: Any, layout: Layout, columns: Sequence[str], stack: ExitStack
+    data: Any, layout: StudyLayout, columns: Sequence[str], stack: ExitStack
 ) -> tuple[Any, Any, bool]:
     """Open the data as an Ibis table, with its labels of Python objects, if it has such.
 
@@ -393,7 +395,7 @@ def _parse_text(text: str) -> float:
     return float(text) if re.fullmatch(_NUMBER, text, re.ASCII) else _NO_GENOTYPE
 
 
-def _count_columns(data: Any, layout: Layout, stack: ExitStack) -> Iterator[Genotypes]:
+def _count_columns(data: Any, layout: StudyLayout, stack: ExitStack) -> Iterator[Genotypes]:
     """Count a table with a row per person and a column per marker, some columns at a time."""
     names = list(layout.names or ())
     if not all(isinstance(name, str) for name in names):
@@ -427,12 +429,12 @@ def _as_number(column: Any) -> Any:
     return column.isnull().ifelse(None, column.ifelse(1, 0))
 
 
-def _layout_of_cases(layout: Layout) -> Layout:
+def _layout_of_cases(layout: StudyLayout) -> StudyLayout:
     """Return the same, of a status that is 1 for cases."""
-    return Layout(groups=layout.groups, names=None, number=1)
+    return StudyLayout(groups=layout.groups, names=None, number=1)
 
 
-def _status(table: Any, layout: Layout, numbered: dict[str, list[Any]]) -> Any:
+def _status(table: Any, layout: StudyLayout, numbered: dict[str, list[Any]]) -> Any:
     """Return whether someone is a case, as a column of the engine; False where it is null."""
     column, case = column_of(table, "status", layout.status), layout.case
     if layout.status in numbered:
@@ -453,7 +455,7 @@ def _status(table: Any, layout: Layout, numbered: dict[str, list[Any]]) -> Any:
     return (pair[0] == pair[1]).fill_null(False).name("privmax_case")
 
 
-def _misfit(layout: Layout, what: str, is_text: bool) -> ParameterError:
+def _misfit(layout: StudyLayout, what: str, is_text: bool) -> ParameterError:
     """Say that no one can be a case, by what the column of status holds."""
     example = f", such as case={str(layout.case)!r}" if is_text else ""
     return ParameterError(
@@ -468,7 +470,7 @@ def _kind_of(labels: Sequence[Any]) -> str | None:
     return kinds.pop() if len(kinds) == 1 else None
 
 
-def _count_rows(data: Any, layout: Layout, stack: ExitStack) -> Genotypes:
+def _count_rows(data: Any, layout: StudyLayout, stack: ExitStack) -> Genotypes:
     """Return a table with a row for each person and marker, counted by its engine.
 
     Of several genotypes of a person at a marker the largest counts. Rows of other markers are left
@@ -536,7 +538,7 @@ def _count_rows(data: Any, layout: Layout, stack: ExitStack) -> Genotypes:
     return _complete(counts, layout)
 
 
-def _number_for_missing(layout: Layout) -> int:
+def _number_for_missing(layout: StudyLayout) -> int:
     """Return the number that stands for an unknown genotype; where there is none, a genotype."""
     return layout.missing if isinstance(layout.missing, int) else COPIES[0]
 
@@ -556,7 +558,7 @@ def _check_kind(names: Sequence[Any], kind: str | None) -> None:
         )  # fmt: skip
 
 
-def _check_people(engine: Any, rows: Any, layout: Layout) -> None:
+def _check_people(engine: Any, rows: Any, layout: StudyLayout) -> None:
     """Refuse people without a name or in both groups, and groups that are too large."""
     both = rows.group_by("person").agg(low=rows.is_case.min(), high=rows.is_case.max())
     groups = both.group_by(["low", "high"]).agg(
@@ -579,7 +581,7 @@ def _check_people(engine: Any, rows: Any, layout: Layout) -> None:
         raise DataError(_SIZES)
 
 
-def _complete(counts: Genotypes, layout: Layout) -> Genotypes:
+def _complete(counts: Genotypes, layout: StudyLayout) -> Genotypes:
     """Return the counts with everyone who has no row at a marker."""
     left = np.array(layout.groups, np.int64) - counts.sum(axis=2)
     if layout.missing is None and left.any():

@@ -23,7 +23,7 @@ from privmax.ledger import Ledger
 from privmax.ledger.events import USER
 from privmax.ledger.payment import Description, source_location
 from privmax.ledger.request import Request, is_strict
-from privmax.markers.reading import Layout, count_genotypes
+from privmax.markers.reading import StudyLayout, count_genotypes
 from privmax.markers.scores import DIFFERENCE, Groups, Score, make_score
 from privmax.mechanisms.contract import Mechanism
 from privmax.noise.coins import SYSTEM, Coins
@@ -166,7 +166,7 @@ def top_markers(
     refuse_unreadable(place, as_table=True)
     refuse_table(place, table_name)
     require_table(place, table_name, partial(is_strict, request))
-    layout = Layout.of(place, groups, markers, **named, table=table_name, dialect=dialect)
+    layout = StudyLayout.of(place, groups, markers, **named, table=table_name, dialect=dialect)
     scoring = make_score(score, groups, layout.number, threshold)
     _check_counts(place, layout, scoring)
     question = _make_question(
@@ -247,7 +247,7 @@ def _make_question(
     return question
 
 
-def _check_counts(table: Any, layout: Layout, score: Score) -> None:
+def _check_counts(table: Any, layout: StudyLayout, score: Score) -> None:
     """Refuse counts of alleles where genotypes are needed."""
     shape = getattr(table, "shape", ())
     if score.needs_genotypes and layout.status is None and tuple(shape[1:]) == (2,):

@@ -38,7 +38,7 @@ from privmax.learning.models import Predictors, score_models
 from privmax.learning.scoring import make_rule
 from privmax.learning.search_runs import RowSource, count_right
 from privmax.learning.validation import Stability, validate
-from privmax.markers.reading import Layout, count_genotypes
+from privmax.markers.reading import StudyLayout, count_genotypes
 from privmax.markers.scores import Groups
 from privmax.sources.reading import source
 from privmax.sources.tables import Columns
@@ -161,7 +161,7 @@ LONG = {"marker": "marker", "genotype": "genotype", "person": "person"}
 
 
 def markers(data: Any) -> Found:
-    layout = Layout.of(
+    layout = StudyLayout.of(
         data, Groups(ROWS, ROWS), ["rs0", "rs1"], status="status", case="case", missing="null",
         **LONG,
     )  # fmt: skip

@@ -57,7 +57,7 @@ TOGETHER = 1 << 20
 """So many itemsets are sorted together, at most; of more, one is found part by part."""
 
 
-class Rows(Protocol):
+class BasketRows(Protocol):
     """What is asked of the baskets."""
 
     def supports(self) -> NDArray[np.int64]:
@@ -148,7 +148,7 @@ class Miner:
         (2, [(2, 1)], [[0, 1]])
     """
 
-    def __init__(self, rows: Rows, sizes: range, *, compiled: bool | None = None) -> None:
+    def __init__(self, rows: BasketRows, sizes: range, *, compiled: bool | None = None) -> None:
         if not isinstance(sizes, range) or sizes.step != 1 or sizes.start < 1 or not sizes:
             raise ParameterError(
                 "sizes",

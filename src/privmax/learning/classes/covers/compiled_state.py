@@ -7,7 +7,7 @@ from typing import NamedTuple
 from privmax.learning.classes.covers.branches import Flags, Ints, Words
 
 
-class Rows(NamedTuple):
+class BitRows(NamedTuple):
     """Some rows of bits.
 
     Attributes:

@@ -19,10 +19,10 @@ from privmax import kernels
 from privmax.kernels import count_ones, entry, part, step
 from privmax.learning.classes.covers.branches import Branch, Goal, Ints, Words
 from privmax.learning.classes.covers.compiled_state import (
+    BitRows,
     Columns,
     Node,
     Pairs,
-    Rows,
     Space,
     Stack,
     Test,
@@ -58,8 +58,8 @@ def walk(branch: Branch, goal: Goal) -> None:
     _walk(_whole(branch.positives), _whole(branch.negatives), test, branch.literals, goal, MOST)
 
 
-def _whole(rows: Words) -> Rows:
-    return Rows(rows.ravel(), 0, len(rows), rows.shape[1])
+def _whole(rows: Words) -> BitRows:
+    return BitRows(rows.ravel(), 0, len(rows), rows.shape[1])
 
 
 @part
@@ -105,7 +105,7 @@ def _turn(block: Words) -> None:
 
 
 @step
-def _load(rows: Rows, group: int, word: int, block: Words) -> None:
+def _load(rows: BitRows, group: int, word: int, block: Words) -> None:
     """One word of the rows of a group, as columns; rows that are not there are 0."""
     words, width = rows.words, rows.width
     first = rows.at + GROUP * group * width + word
@@ -119,7 +119,7 @@ def _load(rows: Rows, group: int, word: int, block: Words) -> None:
 
 
 @entry
-def _count_bits(rows: Rows, block: Words, counts: Ints) -> None:
+def _count_bits(rows: BitRows, block: Words, counts: Ints) -> None:
     """Add to counts[c] the rows that have bit c."""
     for group in range((rows.number + GROUP - 1) // GROUP):
         for word in range(rows.width):
@@ -130,7 +130,7 @@ def _count_bits(rows: Rows, block: Words, counts: Ints) -> None:
 
 
 @step
-def _turn_rows(rows: Rows, block: Words, counts: Ints, bits: Words) -> None:
+def _turn_rows(rows: BitRows, block: Words, counts: Ints, bits: Words) -> None:
     """The same, and the columns as sets of rows, as in `Columns`."""
     length = _length(rows.number)
     for group in range((rows.number + GROUP - 1) // GROUP):
@@ -146,7 +146,7 @@ def _turn_rows(rows: Rows, block: Words, counts: Ints, bits: Words) -> None:
 
 
 @part
-def _count_passing(rows: Rows, test: Test) -> int:
+def _count_passing(rows: BitRows, test: Test) -> int:
     """Return how many rows pass a test."""
     words, width = rows.words, rows.width
     word, shift, want = test.column >> 6, np.uint64(test.column & 63), np.uint64(test.want)
@@ -157,7 +157,7 @@ def _count_passing(rows: Rows, test: Test) -> int:
 
 
 @step
-def _select(rows: Rows, test: Test, out: Words, to: int) -> None:
+def _select(rows: BitRows, test: Test, out: Words, to: int) -> None:
     """Select the rows that pass a test, without their first words.
 
     One row more than there are must fit.
@@ -178,7 +178,7 @@ def _select(rows: Rows, test: Test, out: Words, to: int) -> None:
 
 
 @step
-def _refute(rows: Rows, test: Test, node: Node, space: Space, base: int, floor: int) -> bool:
+def _refute(rows: BitRows, test: Test, node: Node, space: Space, base: int, floor: int) -> bool:
     """Count negatives only until no child can be above the floor any more, and then say True."""
     words, width, skip = rows.words, rows.width, test.skip
     left = width - skip
@@ -195,7 +195,7 @@ def _refute(rows: Rows, test: Test, node: Node, space: Space, base: int, floor: 
                 buffer[filled * left + place] = words[begin + skip + place]
         filled += (words[begin + word] >> shift) & np.uint64(1) == want
         if filled == GROUP or (row == rows.number - 1 and filled):
-            _count_bits(Rows(buffer, 0, filled, left), space.block, counts[base:])
+            _count_bits(BitRows(buffer, 0, filled, left), space.block, counts[base:])
             seen += filled
             filled = 0
             refuted = True
@@ -464,7 +464,7 @@ def _bound(node: Node, after: Ints, more: int, floor: int) -> None:
 
 @entry
 def _walk(
-    positives: Rows, negatives: Rows, test: Test, literals: int, goal: Goal, most: int
+    positives: BitRows, negatives: BitRows, test: Test, literals: int, goal: Goal, most: int
 ) -> None:
     """Count a branch, depth first. `literals` tests may follow the first; MOST is `most`."""
     after = goal.after
@@ -582,7 +582,7 @@ def _visit_yes(
     stack: Stack,
     space: Space,
     depth: int,
-    top: tuple[Rows, Rows],
+    top: tuple[BitRows, BitRows],
     more: int,
     goal: Goal,
     floor: int,
@@ -602,12 +602,12 @@ def _visit_yes(
     rows, others = top
     if depth:
         outer = width + test.skip
-        rows = Rows(space.rows, stack.yes_at[depth - 1], stack.yes[depth - 1], outer)
-        others = Rows(space.rows, stack.no_at[depth - 1], stack.no[depth - 1], outer)
+        rows = BitRows(space.rows, stack.yes_at[depth - 1], stack.yes[depth - 1], outer)
+        others = BitRows(space.rows, stack.no_at[depth - 1], stack.no[depth - 1], outer)
     _select(rows, test, space.rows, stack.yes_at[depth])
     kept, left = stack.kept[depth], stack.left[depth]
     kept[base:] = 0
-    rows = Rows(space.rows, stack.yes_at[depth], yes, width)
+    rows = BitRows(space.rows, stack.yes_at[depth], yes, width)
     _turn_rows(rows, space.block, kept[base:], space.yes)
     chosen = _choose(stack, depth, len(goal.after), floor)
     if chosen == 0:
@@ -631,7 +631,7 @@ def _visit_no(
     stack: Stack,
     space: Space,
     depth: int,
-    top: Rows,
+    top: BitRows,
     ahead: tuple[int, int, bool],
     goal: Goal,
     floor: int,
@@ -651,9 +651,9 @@ def _visit_no(
     rows = top
     if depth:
         outer = width + test.skip
-        rows = Rows(space.rows, stack.no_at[depth - 1], stack.no[depth - 1], outer)
+        rows = BitRows(space.rows, stack.no_at[depth - 1], stack.no[depth - 1], outer)
     _select(rows, test, space.rows, stack.no_at[depth])
-    rows = Rows(space.rows, stack.no_at[depth], no, width)
+    rows = BitRows(space.rows, stack.no_at[depth], no, width)
     kept, left = stack.kept[depth], stack.left[depth]
     node = Node(yes, no, stack.chosen[depth, :chosen], kept, left, stack.go[depth])
     if not last:
