@@ -24,7 +24,7 @@ from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import Number, positive, probability, whole
 from privmax.privacy import ADD_REMOVE, DELTA_ADVICE, Neighbors, Privacy, relation
 from privmax.profile import Profile
-from privmax.typical import typical_misses
+from privmax.typical import show_part, typical_misses
 from privmax.universe import OPEN, Universe
 
 MOST_ITEMS = 10_000
@@ -39,8 +39,8 @@ the lead of the slowest contender takes, in thousands.
 """
 
 COMPARED_BY_MISSES = 200
-"""The largest set in a closed universe for which mechanisms are compared by what they would miss;
-for larger ones by the lead they need, which is found faster.
+"""The largest set for which what is missed on typical profiles is computed: in a closed universe
+mechanisms are compared by it, and for larger sets by the lead they need, which is found faster.
 """
 
 NO_LEAD = math.inf
@@ -217,7 +217,7 @@ def _choose_fewest_misses(contenders: Sequence[SetMargin | Exponential], univers
     missed = [typical_misses(mechanism, universe) for mechanism in contenders]
     best = min(range(len(missed)), key=missed.__getitem__)
     each = [
-        f"{name} {100 * part:.1f} %"
+        f"{name} {show_part(part)}"
         for name, part in zip(_contender_names(contenders), missed, strict=True)
     ]
     return Choice(contenders[best], f"what is missed on typical scores: {', '.join(each)}")

@@ -1,6 +1,8 @@
 """Typical profiles: a public family on which mechanisms for the best k of a closed universe are
 compared by what they miss.
 
+Plans for lists in an open universe say what is missed on the same family.
+
 Scores fall off with the rank r as 1/r, or as 1/√r, from a highest one of 250 to 16,000 times c/ε:
 ten thousand to a million records at ε = 1 that pick one of many items each, or fewer that pick
 several. So what is missed depends on k, ε, δ and the universe alone. Nothing here is private, and
@@ -15,6 +17,7 @@ from functools import lru_cache
 from math import fsum, isqrt
 
 from privmax.mechanisms.exponential import Exponential
+from privmax.mechanisms.ranked_margin import RankedMargin
 from privmax.mechanisms.set_margin import SetMargin
 from privmax.privacy import drift
 from privmax.profile import Level, Profile
@@ -30,12 +33,14 @@ PLACES = 3
 
 
 @lru_cache(maxsize=256)
-def typical_misses(mechanism: SetMargin | Exponential, universe: int) -> float:
+def typical_misses(
+    mechanism: SetMargin | RankedMargin | Exponential, universe: int | None
+) -> float:
     """Return what part of its best k a mechanism misses, on average over the family.
 
     Args:
         mechanism: Its law says how many of the best it releases.
-        universe: How many candidates there are.
+        universe: How many candidates there are; None: open.
 
     Examples:
         >>> from privmax import SetMargin
@@ -52,12 +57,25 @@ def typical_misses(mechanism: SetMargin | Exponential, universe: int) -> float:
     return round(fsum(missed) / len(missed), PLACES)
 
 
-def typical_profiles(k: int, universe: int, unit: Fraction) -> Iterator[Profile]:
+def show_part(part: float) -> str:
+    """Return a part that is missed as text.
+
+    Args:
+        part: From 0 to 1.
+
+    Examples:
+        >>> show_part(0.105)
+        '10.5 %'
+    """
+    return f"{100 * part:.1f} %"
+
+
+def typical_profiles(k: int, universe: int | None, unit: Fraction) -> Iterator[Profile]:
     """Give the profiles of the family, one after the other.
 
     Args:
         k: How many are asked for.
-        universe: How many candidates there are.
+        universe: How many candidates there are; None: open.
         unit: c/ε.
 
     Examples:
@@ -71,7 +89,7 @@ def typical_profiles(k: int, universe: int, unit: Fraction) -> Iterator[Profile]
 
 
 def _levels(
-    k: int, universe: int, top: Fraction, score: Callable[[Fraction], int]
+    k: int, universe: int | None, top: Fraction, score: Callable[[Fraction], int]
 ) -> Iterator[Level]:
     """Scores above 0, and how many have each."""
     number, last = 0, None
@@ -87,11 +105,17 @@ def _levels(
         yield last, number
 
 
-def _ranks(k: int, universe: int) -> Iterator[tuple[int, int]]:
-    """Ranks in groups: the first of each, and how many there are. Rank k ends one."""
+def _ranks(k: int, universe: int | None) -> Iterator[tuple[int, int]]:
+    """Ranks in groups: the first of each, and how many there are. Rank k ends one.
+
+    In an open universe they have no end.
+    """
     rank = 1
-    while rank <= universe:
-        many = min(max(1, rank // GRAIN), (k if rank <= k else universe) + 1 - rank)
+    while universe is None or rank <= universe:
+        many = max(1, rank // GRAIN)
+        end = k if rank <= k else universe
+        if end is not None:
+            many = min(many, end + 1 - rank)
         yield rank, many
         rank += many
 

@@ -89,10 +89,12 @@ SETS = ("--mechanism", "set-margin", "--mechanism", "gap-test")
 def test_a_list_is_planned_for():
     found = json.loads(planned(*LIST, *SETS, "--json").stdout)
     assert (found["k"], found["near"], found["limit"]) == (4, 4, 16)
+    assert found["misses"] == plans.plan(epsilon=1, delta="1e-6", k=4, mechanisms=[]).misses
     rows = {row["mechanism"]: row for row in found["rows"]}
     assert rows["SetMargin"]["lead"] == 25
     assert {row["releases"] for row in found["rows"]} == {"set"}
     text = planned(*LIST, *SETS).stdout
+    assert text.startswith("SetMargin * misses ")
     assert "for all 4 to be released" in text
     assert "No mechanism works with a lead below 16." in text
 

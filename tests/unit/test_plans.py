@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import pytest
 
@@ -13,6 +14,8 @@ from privmax import (
     NestedMargin,
     PermuteAndFlip,
     Profile,
+    RankedMargin,
+    SetMargin,
     SharpMargin,
 )
 from privmax.errors import ParameterError
@@ -20,6 +23,7 @@ from privmax.mechanisms.registry import MECHANISMS, build
 from privmax.noise.coins import SYSTEM
 from privmax.planning.plans import _LAST, _two_digits
 from privmax.planning.theory import max_of_laplaces_error
+from privmax.typical import typical_profiles
 
 PRICE = {"epsilon": 1, "delta": "1e-6"}
 FOR_ONE = [entry for entry in MECHANISMS.values() if not entry.for_lists]
@@ -369,9 +373,10 @@ def test_more_may_be_tied_than_are_released():
 
 def test_printed_a_plan_for_lists_says_what_is_released():
     lines = str(privmax.plan(**PRICE, k=10)).splitlines()
-    assert lines[1].startswith("for all 10 to be released with probability 0.95 at epsilon 1")
-    assert lines[3].split("  ")[0] == "mechanism"
-    assert "GapTest             16  set       yes" in lines[4]
+    assert lines[0].startswith("SetMargin * misses ")
+    assert lines[2].startswith("for all 10 to be released with probability 0.95 at epsilon 1")
+    assert lines[4].split("  ")[0] == "mechanism"
+    assert "GapTest             16  set       yes" in lines[5]
     assert lines[-1].endswith("No mechanism works with a lead below 16.")
 
 
@@ -383,3 +388,31 @@ def test_a_plan_at_a_tiny_epsilon_ends_and_says_whose_law_would_not():
         LargeMargin(epsilon="1e-5", delta="1e-6").law(Profile([(10**7, 1)]))
     draw = LargeMargin(epsilon="1e-5", delta="1e-6").draw(Profile([(10**9, 1)]), SYSTEM)
     assert draw.score == 10**9  # a draw needs no law
+
+
+@pytest.mark.parametrize(("ranked", "kind"), [(False, SetMargin), (True, RankedMargin)])
+def test_what_is_missed_of_a_list_comes_before_its_lead(ranked, kind):
+    found = privmax.plan(**PRICE, k=7, ranked=ranked, mechanisms=[])
+    mechanism = kind(**PRICE, k=7)
+    missed = [1 - mechanism.expect(one, 7)[1] / 7 for one in typical_profiles(7, None, Fraction(1))]
+    assert found.misses == pytest.approx(sum(missed) / len(missed), abs=5e-4)
+    first = str(found).splitlines()[0]
+    assert first == (
+        f"{kind.__name__} * misses {100 * found.misses:.1f} % of the best 7, on average over "
+        "typical scores (privmax help choosing)."
+    )
+    assert first in found._repr_html_()
+
+
+def test_where_misses_are_not_shown():
+    one = privmax.plan(**PRICE, mechanisms=[])
+    closed = privmax.plan(**PRICE, universe=1000, k=4, mechanisms=[])
+    assert one.misses is closed.misses is None
+    assert all(str(plan).startswith("Records by which") for plan in (one, closed))
+    assert "what is missed on typical scores" in closed.why
+    many = privmax.plan(**PRICE, k=201, mechanisms=[])
+    assert many.misses is None
+    assert str(many).startswith(
+        "What SetMargin * misses of the best 201 is not shown: above 200 it takes long"
+    )
+    assert privmax.plan(**PRICE, k=200, mechanisms=[]).misses > 0

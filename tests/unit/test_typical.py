@@ -36,6 +36,17 @@ def test_a_universe_ends_and_scores_end_before_it():
     assert min(scores(few, 5000)) == 0
 
 
+def test_in_an_open_universe_scores_go_on_down_to_one():
+    for open_one, closed in zip(
+        typical_profiles(7, None, Fraction(1)), typical_profiles(7, 10**12, Fraction(1)),
+        strict=True,
+    ):  # fmt: skip
+        assert open_one.universe is None
+        assert scores(open_one, 3000) == scores(closed, 3000)
+    last = scores(next(typical_profiles(7, None, Fraction(1))), 400)
+    assert last[-1] == 1
+
+
 def test_what_is_missed_is_the_mean_of_exact_laws():
     mechanism = SetMargin(epsilon="0.5", delta="1e-6", neighbors="replace", k=4)
     unit = Fraction(2) / Fraction(1, 2)

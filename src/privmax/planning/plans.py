@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import ceil
 from typing import Any
 
-from privmax.choice import auto
+from privmax.choice import COMPARED_BY_MISSES, auto
 from privmax.errors import ParameterError
 from privmax.mechanisms.contract import Mechanism
 from privmax.mechanisms.entries import Entry
@@ -24,6 +24,7 @@ from privmax.numbers import Number, open_probability, plain, positive, probabili
 from privmax.planning.theory import exponential_error, least_lead, max_of_laplaces_error
 from privmax.privacy import ADD_REMOVE, Neighbors, Privacy, relation
 from privmax.profile import LARGEST_UNIVERSE
+from privmax.typical import show_part, typical_misses
 from privmax.universe import OPEN, Universe
 
 SMALLEST_EPSILON, LARGEST_EPSILON = Fraction(1, 10**6), 10**6
@@ -119,6 +120,19 @@ class Plan:
         """The row `auto` picks."""
         return next(row for row in self.rows if row.chosen)
 
+    @property
+    def misses(self) -> float | None:
+        """What part of the best k the row that `auto` picks misses on typical profiles, on average.
+
+        From exact laws. None: for a single item, in a closed universe, where `why` compares by it,
+        and for more than 200, where it takes long.
+        """
+        mechanism = self.chosen.mechanism
+        if self.universe is not None or not 1 < self.k <= COMPARED_BY_MISSES:
+            return None
+        assert isinstance(mechanism, SetMargin | RankedMargin)
+        return typical_misses(mechanism, None)
+
     def title(self) -> str:
         """Return what is planned."""
         return (
@@ -156,9 +170,25 @@ class Plan:
 
     def _head(self) -> list[str]:
         return [
+            *self._misses_in_words(),
             f"{self.title()},",
             f"{_release_words(self.k, self.near, self.ranked)} with probability "
             f"{plain(self.success)} at {price_in_words(self.privacy, self.neighbors)}:",
+        ]
+
+    def _misses_in_words(self) -> list[str]:
+        """Return what is missed of the best k in an open universe, or why that is not shown."""
+        if self.k == 1 or self.universe is not None:
+            return []
+        best, name = f"the best {self.k:,}", f"{self.chosen.name} *"
+        if self.misses is None:
+            return [
+                f"What {name} misses of {best} is not shown: above {COMPARED_BY_MISSES} it takes "
+                "long to compute."
+            ]
+        return [
+            f"{name} misses {show_part(self.misses)} of {best}, on average over typical scores "
+            "(privmax help choosing)."
         ]
 
     def _foot(self) -> str:

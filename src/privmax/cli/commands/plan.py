@@ -154,5 +154,8 @@ def _object(planned: Plan) -> dict[str, Any]:
         }
         for row in planned.rows
     ]
-    extra = {} if planned.k == 1 else {"k": planned.k, "near": planned.near}
+    extra: dict[str, Any] = {} if planned.k == 1 else {"k": planned.k, "near": planned.near}
+    misses = planned.misses
+    if misses is not None:
+        extra["misses"] = misses
     return {"rows": rows, "limit": planned.limit, "why": planned.why, **extra}
