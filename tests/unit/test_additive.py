@@ -214,7 +214,7 @@ def test_wrong_data_is_refused_without_quoting_it():
         gam().fit(FRAME, Y[:-1])
     with pytest.raises(DataError, match="no rows"):
         gam().fit(FRAME[:0], Y[:0])
-    with pytest.raises(ParameterError, match="it must have a label for each row"):
+    with pytest.raises(ParameterError, match="y must have a label for each row"):
         gam().fit(FRAME, "age")
     with pytest.raises(ParameterError, match="age"):
         gam().fit(FRAME[["work", "noise"]], Y)
