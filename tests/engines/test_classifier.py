@@ -62,7 +62,18 @@ def test_a_condition_of_the_engine_chooses_the_rows(load):
 
 
 @pytest.mark.usefixtures("served")
-def test_an_engine_refuses_labels_that_were_not_declared(load):
-    table = load({**FRAME.to_dict("list"), "ill": ["no", "Yes"] * (ROWS // 2)})
-    with pytest.raises(DataError, match="not among the declared labels"):
-        learner().fit(table, "ill")
+@pytest.mark.parametrize("options", [{}, {"n": 30}, {"n": 400}], ids=str)
+def test_an_engine_refuses_labels_that_were_not_declared(load, options):
+    """A public number of rows, too, for which nothing but the labels would be counted."""
+    for strange in ("Yes", None):
+        table = load({**FRAME.to_dict("list"), "ill": ["no", strange] * (ROWS // 2)})
+        with pytest.raises(DataError, match="not among the declared labels"):
+            learner(**options).fit(table, "ill")
+
+
+@pytest.mark.usefixtures("served")
+@pytest.mark.parametrize("options", [{}, {"n": 30}, {"n": 400}], ids=str)
+def test_an_engine_refuses_a_condition_that_no_row_meets(load, options):
+    table = load(FRAME.to_dict("list"))
+    with pytest.raises(DataError, match="X has no rows"):
+        learner(**options).fit(table.filter(table["dose"] > 99), "ill")

@@ -155,6 +155,7 @@ FORGED = [
     {**GOOD, "rows": -1},
     {**GOOD, "rows": "7"},
     {**GOOD, "rows": True},
+    {**GOOD, "rows": 1 << 62},
     {**GOOD, "model": TABLES},
     {**GOOD, "model": None},
     {**GOOD, "model": {**RULE, "number": 10**6}},

@@ -202,9 +202,12 @@ def test_a_second_fit_without_a_ledger_warns():
         ({"n": 0}, "n=0 is not allowed"),
         ({"n": "many"}, "n='many' is not allowed"),
         ({"n": 10.5}, "n=10.5 is not allowed"),
+        ({"n": 1 << 62}, "n=4611686018427387904 is not allowed: it must be below"),
         ({"neighbors": "both"}, "neighbors='both' is not allowed"),
         ({"schema": None}, "schema"),
-        ({"epsilon": "1e-15"}, "too little for"),
+        ({"epsilon": "1e-15"}, "epsilon=1e-15 is not allowed: it leaves too little for"),
+        ({"epsilon": "1e-12", "delta": 0}, "epsilon=1e-12 is not allowed"),
+        ({"epsilon": 1e30}, "epsilon=1e[+]30 is not allowed: it is too large"),
         ({"unit": ""}, "unit='' is not allowed"),
     ],
     ids=str,
@@ -237,7 +240,7 @@ def test_nothing_private_is_in_a_repr():
 def test_models_that_do_not_fit_the_columns_are_never_named():
     cases = (
         Facts(1, 1), Facts(1, 5), Facts(2, 2), Facts(3, MOST_TESTS + 1),
-        Facts(500, 15_500),
+        Facts(500, 500), Facts(500, 15_500),
     )  # fmt: skip
     for facts in cases:
         for pure in (True, False):
@@ -281,6 +284,14 @@ def test_one_column_of_two_cells_has_every_model_but_pairs():
         assert model.set_params(n=rows).fit(X, X["only"] == "a").model_.member == said
         if said in (TREE, ADDITIVE):
             assert model.predict(X[:3]).tolist() == [1, 0, 0]
+
+
+def test_so_many_columns_that_counting_all_pairs_takes_minutes_have_no_tree():
+    """Each pair is a table of its own, and in an engine a grouping set, however few its rows."""
+    for columns, has in ((100, True), (101, False), (2_000, False)):
+        facts = Facts(columns, tests=columns)
+        assert (TREE in facts.members()) == has
+        assert (decide(facts, 500, Fraction(1), pure=False) == TREE) == has
 
 
 def test_so_many_rows_that_pairs_take_minutes_have_none():

@@ -30,7 +30,7 @@ ROUNDS = AdditiveRounds.rounds
 """Rounds on single columns."""
 
 MOST_TESTS = 1 << 11
-"""With more tests trees are too many to count."""
+"""With more tests, or more than MOST_PAIRS pairs of columns, trees are too many to count."""
 
 MOST_WORK = 1 << 32
 """Entries of tables of two columns, over all rows, beyond which counting them takes minutes."""
@@ -74,8 +74,14 @@ class Facts:
         Examples:
             >>> Facts(columns=1, tests=5_000).members()
             ('one label for all', 'one test', 'additive model')
+            >>> TREE in Facts(columns=101, tests=101).members()
+            False
         """
-        has = {TREE: self.tests <= MOST_TESTS, PAIRS: self.columns > 1}
+        doubles = math.comb(self.columns, 2)
+        has = {
+            TREE: self.tests <= MOST_TESTS and doubles <= MOST_PAIRS,
+            PAIRS: self.columns > 1,
+        }
         return tuple(member for member in MEMBERS if has.get(member, True))
 
     def quick(self, rows: int) -> tuple[str, ...]:

@@ -41,7 +41,8 @@ def fit_best(rows: Rows, schema: Schema, terms: ClassifierTerms, coins: Coins) -
         terms: What each release costs.
         coins: Where random bits come from.
     """
-    counted = None if terms.n is not None else count_rows(sum(rows.labels()), terms, coins)
+    number = sum(rows.labels())  # which refuses an empty table and labels that were not declared
+    counted = None if terms.n is not None else count_rows(number, terms, coins)
     known = counted if terms.n is None else terms.n
     assert known is not None, "it is public or was counted"
     member = decide(Facts.of(schema), known, terms.epsilon, pure=not terms.delta)

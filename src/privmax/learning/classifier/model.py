@@ -15,6 +15,7 @@ from privmax.learning.classes.contract import HypothesisClass, Shape
 from privmax.learning.classes.stumps import Constant, Stump, Stumps, is_below
 from privmax.learning.classes.trees import Tree, Trees
 from privmax.learning.classifier.choice import ADDITIVE, CONSTANT, MEMBERS, RULES, TREE
+from privmax.learning.classifier.terms import MOST_ROWS
 from privmax.learning.rules import describe_rule, write_rule
 from privmax.learning.schema import Schema
 
@@ -102,7 +103,7 @@ class ClassifierModel:
             ValueError: There is no such model.
         """
         member, rows, model = (written[name] for name in ("member", "rows", "model"))
-        if member not in MEMBERS or not (rows is None or (type(rows) is int and rows >= 0)):
+        if member not in MEMBERS or not (rows is None or _is_count(rows)):
             raise ValueError("no such model")
         made = _read_rule(member, model, schema) if member in RULES else None
         return cls(member, rows, made or AdditiveModel.from_json(model))
@@ -139,12 +140,17 @@ def find_leaves(hypothesis: object, cells: NDArray[Any]) -> NDArray[np.intp]:
     return np.zeros(len(cells), np.intp)
 
 
+def _is_count(rows: object) -> bool:
+    """Return whether it may be a noisy count of rows."""
+    return type(rows) is int and 0 <= rows < MOST_ROWS
+
+
 def _read_rule(member: str, written: Mapping[str, Any], schema: Schema) -> Rule:
     """Return a rule by its number."""
     number, leaves = written["number"], tuple(map(tuple, written["leaves"]))
     counts = [one for leaf in leaves for one in leaf]
     fits = len(leaves) == WAYS and all(len(leaf) == 2 for leaf in leaves)
-    if not fits or not all(type(one) is int and abs(one) < 1 << 62 for one in (number, *counts)):
+    if not fits or not all(type(one) is int and abs(one) < MOST_ROWS for one in (number, *counts)):
         raise ValueError("no such rule")
     if member == CONSTANT:
         if number:

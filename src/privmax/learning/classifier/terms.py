@@ -25,6 +25,10 @@ LEAVES = Fraction(1, 5)
 """Share of what is left for the counts of labels in the leaves of a rule, where one is chosen."""
 
 
+MOST_ROWS = 1 << 62
+"""Numbers of rows are below this, and so are noisy counts."""
+
+
 class ClassifierTerms(Parameters):
     """How a fit spends its budget: on the count of rows, and on the model that follows from it.
 
@@ -100,16 +104,25 @@ class ClassifierTerms(Parameters):
         """Refuse a budget for which there is no noise, before anything is read or charged.
 
         Raises:
-            ParameterError: Epsilon is too small.
+            ParameterError: Epsilon is too small or too large, delta is 1, or n is beyond counting.
         """
-        for member in (ADDITIVE, PAIRS):
-            self.rounds(member).check()
+        if self.n is not None and self.n >= MOST_ROWS:
+            raise ParameterError(
+                "n", self.n, "it must be below 2^62",
+                "Give the public number of rows, or leave it out.",
+            )  # fmt: skip
+        _ = self.rho  # which says what is wrong with delta
         try:
+            for member in (ADDITIVE, PAIRS):
+                self.rounds(member).check()
             scales = [self.leaves(CONSTANT), self.leaves(ADDITIVE)]
             for noise in (*scales, SumNoise(scale=self.count_scale or Fraction(1))):
                 noise.draw(0, SYSTEM)  # which meets what the sampler refuses
         except ParameterError:
+            large = self.epsilon > 1
             raise ParameterError(
-                "epsilon", float(self.epsilon), "it leaves too little for a count",
-                "Use a larger epsilon; common values are between 0.1 and 3.",
+                "epsilon", float(self.epsilon),
+                "it is too large for any noise" if large else "it leaves too little for a count",
+                f"Use a {'smaller' if large else 'larger'} one; common values are between 0.1 "
+                "and 3.",
             ) from None  # fmt: skip
