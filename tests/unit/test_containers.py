@@ -8,11 +8,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import privmax
 from privmax.errors import DataError, ParameterError
 from privmax.sources.containers import column_of, table_of
-from privmax.sources.reading import source
-from privmax.sources.tables import Columns
-from privmax.universe import Universe
 
 ROWS = {
     "item": ["b", None, "a", "b"],
@@ -99,10 +97,7 @@ def test_what_is_no_frame_is_no_table():
 
 def test_a_dict_passes_no_table(monkeypatch):
     """Columns and engines are for what has some."""
-    for name in ("items", "counts"):
-        monkeypatch.setattr(Columns, name, None)
-    monkeypatch.setattr("privmax.sources.reading.open_rows", None)
-    options = {"universe": Universe.of("open"), "sensitivity": None, "resolution": None}
-    assert source({"a": 3, "b": 1}, Columns(), **options).scores() == [("a", 3), ("b", 1)]
+    monkeypatch.setattr("privmax.selection.source", None)
+    assert privmax.select({"a": 300, "b": 1}, epsilon=1, delta=1e-6).item == "a"
     with pytest.raises(TypeError):  # they are asked as soon as a column is named
-        source({"a": 3}, Columns(item="a"), **options)
+        privmax.select({"a": 300}, item="a", epsilon=1, delta=1e-6)

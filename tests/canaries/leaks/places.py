@@ -70,7 +70,7 @@ PLACES: dict[str, Place] = {
     "journal": Place(
         "SQLite's journal beside the ledger, while it is there and after a kill",
         remains="SQLite writes an answer into the file before its transaction is complete: a "
-        "machine that fails within these milliseconds may keep an answer that nobody was given",
+        "machine that fails within these milliseconds may keep an answer that no one was given",
     ),
     "temporary files": Place(
         "all files in `TMPDIR`, while they are there, and afterwards",
