@@ -437,7 +437,7 @@ TARGETS = (
     Target(
         "forged events",
         READER,
-        "a ledger with a sealed event of anybody's",
+        "a ledger with a sealed event of any author",
         open_forged,
         seeds=[bytes([place, 0, 0, 0, 0, kind, 1, 0, 2]) for place in range(5) for kind in (0, 1)],
         words=[b'"epsilon"', b'"1/0"', b'"tuple"', b"null", b"[]", b"{}"],
