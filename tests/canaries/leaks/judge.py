@@ -114,7 +114,7 @@ def printed(folder: Path) -> list[Any]:
     return found
 
 
-ANSWERS = ("items", "itemsets", "counts", "other", "supports", "rules", "free")
+ANSWERS = ("items", "groups", "itemsets", "counts", "other", "supports", "rules", "free")
 """Fields of what `--json` prints that are the answer."""
 
 
