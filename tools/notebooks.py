@@ -23,6 +23,7 @@ import nbformat
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from nbclient import NotebookClient
+from traitlets.config import Config
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "notebooks"
 GALLERY = "notebooks/README.md"
@@ -83,9 +84,16 @@ def read(paths: Iterable[Path]) -> list[Notebook]:
 async def execute(path: Path) -> Notebook:
     """One notebook, with its outputs."""
     notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
-    with TemporaryDirectory() as folder:
-        where = {"metadata": {"path": folder}}
-        client = NotebookClient(notebook, timeout=SECONDS, resources=where, **QUIET)
+    with TemporaryDirectory() as folder, TemporaryDirectory() as sockets:
+        # Another process may take a port between its choice and its use.
+        kernel = {"transport": "ipc", "ip": f"{sockets}/kernel"}
+        client = NotebookClient(
+            notebook,
+            timeout=SECONDS,
+            resources={"metadata": {"path": folder}},
+            config=Config(KernelManager=kernel),
+            **QUIET,
+        )
         await client.async_execute()
     return render(path.stem, notebook)
 
