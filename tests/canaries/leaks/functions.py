@@ -147,7 +147,7 @@ def _select_grid(scene: Scene) -> Any:
     return privmax.select(
         data,
         **COST,
-        counts="0.00001",
+        counts="0.00000001",  # six digits of a noisy score would else be right in one run of 100
         **scene.pay,
         scores=privmax.Scores(sensitivity="0.5", neighbors="replace"),
     )
