@@ -7,8 +7,8 @@ From Privmax Require Import Prelude Definitions Scores Exponential Composition
   RestrictedExponential.
 From Privmax Require Import LimitedDomain NestedMargin NoisyMaximum AboveThreshold
   LargeMargin GapTest.
-From Privmax Require Import SetMargin Groups NoisyCounts RankedMargin
-  Repetition.
+From Privmax Require Import SetMargin Groups NoisyCounts Projections KeyRounds RankedMargin
+  SharedNoise AdditiveFit Repetition.
 
 (* Four candidates; in the second data one record more was counted for the first of them. *)
 Notation four := [finType of 'I_4].
@@ -259,6 +259,336 @@ apply: ranked_margin_laplace => //; first exact: best_two_le.
   by move=> q; apply: gap_test_law; rewrite ?four_candidates.
 move=> q q' [nb _]; apply: gap_test_private; rewrite ?four_candidates //.
 by apply: add_remove_drift; case: nb => nb; [left | right].
+Qed.
+
+(* Their counts with Laplace noise, of which all share a part. At v = w = 1 no move that has to be
+   covered is above 1. *)
+Lemma sum_option (I : finType) (F : option I -> nat) : (\sum_c F c = F None + \sum_i F (Some i))%N.
+Proof.
+rewrite (bigD1 None) //= (reindex_omap Some id) //=; last by case.
+by congr addn; apply: eq_bigl => i; rewrite eqxx.
+Qed.
+
+Lemma small_distances : distance (1 : rat) 1^-1 2 1 1 < 2%:R /\ distance (1 : rat) 0 2 1 1 < 2%:R.
+Proof. by rewrite /distance /spread !big_ord_recl !big_ord0. Qed.
+
+Lemma square_above (z : int) : (`|z|%N%:R : rat) <= z%:~R ^+ 2.
+Proof.
+rewrite -[X in _ <= X]real_normK ?num_real // -intr_norm -abszE -pmulrn -natrX ler_nat.
+by case: `|z|%N => // n; rewrite leq_pmulr.
+Qed.
+
+Lemma laplace_covers_distance :
+  covers_distance best_two (laplace two^-1) (laplace two^-1) 1 1 (distance (1 : rat) 1^-1 2 1 1) two
+    0.
+Proof.
+move=> o u out near; pose S : {set option four} :=
+  [set c | if c is Some i then i \in best_two o else true].
+have e : shared_noise best_two (laplace two^-1) (laplace two^-1) o =1 laplace_for two^-1 S.
+  by move=> y; apply: eq_bigr => -[i|] _; rewrite inE.
+have le : (\sum_c `|u c| <= 1)%N.
+  rewrite -ltnS -(ltr_nat [numDomainType of rat]); apply: (le_lt_trans _ small_distances.1).
+  apply: le_trans near; rewrite !divr1 sum_option natrD natr_sum ler_add //.
+  - exact: square_above.
+  - by apply: ler_sum => i _; apply: square_above.
+have outS c : c \notin S -> u c = 0 by case: c => [i|]; rewrite inE // => /out.
+have := laplace_for_covers (isT : 0 < two^-1) (isT : two^-1 < 1) outS le.
+rewrite expr1 invrK => cl s us; rewrite (eq_bigr _ (fun y _ => e y)); apply: (le_trans (cl s us)).
+by rewrite ler_add2r ler_wpmul2l // ler_sum // => y _; rewrite /noisy e.
+Qed.
+
+Example shared_counts_example : counts_private (@together four 1 1) (gap_test two hundredth 1 2)
+  (counts_in_parts best_two 1) (shared_noise best_two (laplace two^-1) (laplace two^-1))
+  (shared_counts best_two id) (two * two) (hundredth + 0).
+Proof.
+have law := laplace_countable_law (isT : 0 < two^-1) (isT : two^-1 < 1).
+apply: (@shared_counts_private _ _ _ best_two 2 1 1 1 _ _ id law law best_two_le _ 1 1) => //.
+- by move=> q; apply: gap_test_law; rewrite ?four_candidates.
+- move=> q q' [nb _]; apply: gap_test_private; rewrite ?four_candidates //.
+  by apply: add_remove_drift; case: nb => nb; [left | right].
+exact: laplace_covers_distance.
+Qed.
+
+(* An order by noise that covers a distance, and by Laplace noise under replace. *)
+Example ranked_covered_example : counts_private (@together four 1 1) (gap_test two hundredth 1 2)
+  (parts_of_counts best_two 1) (fun o => noise_on (best_two o) (laplace two^-1))
+  (differences best_two) (two * two) (hundredth + 0).
+Proof.
+have law := laplace_countable_law (isT : 0 < two^-1) (isT : two^-1 < 1).
+apply: (@ranked_margin_covered _ _ _ best_two 2 1 1 1 _ law best_two_le _ 1) => //.
+- by move=> q; apply: gap_test_law; rewrite ?four_candidates.
+- move=> q q' [nb _]; apply: gap_test_private; rewrite ?four_candidates //.
+  by apply: add_remove_drift; case: nb => nb; [left | right].
+move=> o u out near; have le : (\sum_i `|u i| <= 1)%N.
+  rewrite -ltnS -(ltr_nat [numDomainType of rat]); apply: (le_lt_trans _ small_distances.2).
+  apply: le_trans near; rewrite divr1 natr_sum; apply: ler_sum => i _; exact: square_above.
+by have := laplace_for_covers (isT : 0 < two^-1) (isT : two^-1 < 1) out le; rewrite expr1 invrK.
+Qed.
+
+Example ranked_replace_example : counts_private
+  (fun q q' : four -> int => replace_by 1 q q' /\ grows 1 q q') (gap_test two hundredth 2 2)
+  (true_counts best_two) (fun o => laplace_for two^-1 (best_two o)) (differences best_two)
+  (two * two^-1^-1 ^+ (minn 2 1 * 1)) (hundredth + 0).
+Proof.
+apply: (ranked_margin_replace best_two_le) => //.
+  by move=> q; apply: gap_test_law; rewrite ?four_candidates.
+move=> q q' [nb _]; apply: gap_test_private; rewrite ?four_candidates //.
+by exists (- 1%:Z); apply: replace_moves.
+Qed.
+
+(* Keys in rounds: a look, a question and another look, with Laplace noise. Each individual gives to
+   the first of its keys; in the second look, if the answer was above 0, to the first whose value
+   was not below 0 in the first look. *)
+Definition ballot := ([finType of bool] + [finType of unit])%type.
+Definition look_ask_look (j : nat) : bool := j != 1%N.
+Definition one_vote (j : nat) (u : 'I_2) (S : {set bool}) (past : seq {ffun ballot -> int}) :
+    option ballot :=
+  match j, past with
+  | 0%N, _ => omap inl [pick i in S]
+  | 1%N, _ => if S == set0 then None else Some (inr tt)
+  | _, [:: answer, first & _] =>
+    omap inl (if 0 < answer (inr tt) then [pick i in S | 0 <= first (inl i)] else [pick i in S])
+  | _, _ => None
+  end.
+Definition votes j u S past : {ffun ballot -> int} :=
+  [ffun c => ((one_vote j u S past == Some c) : nat)%:Z].
+
+Lemma one_vote_own j u S past i : one_vote j u S past = Some (inl i) -> i \in S.
+Proof.
+have own (o : option bool) : (forall k, o = Some k -> k \in S) ->
+    omap inl o = Some (inl i : ballot) -> i \in S.
+  by case: o => //= k /(_ k erefl) kS [<-].
+have any : forall k, [pick i in S] = Some k -> k \in S by move=> k; case: pickP => // k' ? [<-].
+case: j past => [|[|j]] /= past; [exact: own | by case: ifP |].
+case: past => [|answer [|first _]] //.
+by apply: own; case: ifP => _ //= k; case: pickP => // k' /andP[? _] [<-].
+Qed.
+
+Lemma one_vote_absent j u past : one_vote j u set0 past = None.
+Proof.
+case e : (one_vote j u set0 past) => [[i|a]|] //; first by have := one_vote_own e; rewrite inE.
+case: j past e => [|[|j]] past /=; rewrite ?eqxx //; first by case: pickP.
+by case: past => [|answer [|first past]] //; case: ifP => _; case: pickP.
+Qed.
+
+Lemma votes_sum j u S past (F : ballot -> int -> nat) : (forall c, F c 0 = 0%N) ->
+  (\sum_c F c (votes j u S past c) = if one_vote j u S past is Some c then F c 1%:Z else 0)%N.
+Proof.
+move=> F0; case e : (one_vote j u S past) => [c|].
+  rewrite (bigD1 c) //= big1 => [|c' ne]; first by rewrite addn0 ffunE e eqxx.
+  by rewrite ffunE e [Some c == _](inj_eq Some_inj) eq_sym (negPf ne) F0.
+by rewrite big1 // => c _; rewrite ffunE e F0.
+Qed.
+
+Definition eighth : rat := 8%:R^-1.
+Definition half_tail (x : int) : rat := if x is Posz n.+1 then (two^-1) ^+ n / two else 1.
+
+Lemma half_law : whole_law (laplace two^-1).
+Proof.
+split; first exact: laplace_countable_law.
+have [le near] := @laplace_total [archiFieldType of rat] two^-1 isT isT.
+by split=> [s us _|e /near[s us lt]]; [apply: le | exists s].
+Qed.
+
+Lemma half_tails x s : uniq s -> {in s, forall z, x <= z} ->
+  \sum_(z <- s) laplace two^-1 z <= half_tail x.
+Proof.
+move=> us sx; case: x sx => [[|n]|n] sx; rewrite /half_tail; try exact: laplace_sum.
+have /(_ us) := @laplace_high _ two^-1 isT isT s n; apply: le_trans.
+rewrite big_seq [X in _ <= X]big_seq_cond le_eqVlt; apply/orP; left; apply/eqP/eq_bigl => z.
+by case: (boolP (z \in s)) => // /sx; rewrite -addn1 PoszD lez_addr1 => ->.
+Qed.
+
+Lemma half_covers j : @covers_norm _ [finType of bool] [finType of unit] 1 (fun=> laplace two^-1) j
+  (basic two 0).
+Proof.
+move=> A u out small r r0 s us.
+have le : (\sum_c `|u c| <= 1)%N.
+  apply: leq_trans small; apply: leq_sum => c _; case: `|u c|%N => // n.
+  by rewrite leq_pmulr.
+have h0 : 0 < two^-1 by []. have h1 : two^-1 < 1 by [].
+have [l0 l1] := noise_on_law A (laplace_countable_law h0 h1).
+rewrite /basic; case: ifP => [e_r|_]; last first.
+  apply: (le_trans (l1 s us)); rewrite ler_addr mulr_ge0 // sumr_ge0 // => y _.
+  exact: l0.
+apply: (le_trans (laplace_for_covers h0 h1 out le us)); rewrite ler_add2r.
+by apply: ler_wpmul2r; rewrite ?expr1 ?invrK // sumr_ge0 // => y _; apply: l0.
+Qed.
+
+Lemma votes_own j u (S : {set bool}) past i : i \notin S -> votes j u S past (inl i) = 0.
+Proof. by move=> iS; rewrite ffunE; case: eqP => // /one_vote_own; rewrite (negPf iS). Qed.
+
+Lemma votes_ge0 j u S past i : 0 <= votes j u S past (inl i).
+Proof. by rewrite ffunE. Qed.
+
+Lemma votes_absent j u past : votes j u set0 past = 0.
+Proof. by apply/ffunP => c; rewrite !ffunE one_vote_absent. Qed.
+
+Lemma votes_norm j u S past : (\sum_c `|votes j u S past c| ^ 2 <= 1 ^ 2)%N.
+Proof.
+rewrite (@votes_sum j u S past (fun _ z => `|z| ^ 2)%N) //.
+by case: (one_vote _ _ _ _).
+Qed.
+
+Lemma votes_thresholds j u S past :
+  \sum_(i | look_ask_look j && (0 < votes j u S past (inl i)))
+    half_tail (4 - votes j u S past (inl i)) <= eighth.
+Proof.
+apply: (@le_trans _ _ (\sum_(i | one_vote j u S past == Some (inl i)) eighth)).
+  rewrite big_mkcond [X in _ <= X]big_mkcond /=; apply: ler_sum => i _; rewrite ffunE.
+  by case: eqP => _; rewrite ?andbF //; case: ifP.
+case: (one_vote j u S past) => [[k|a]|]; try by rewrite big_pred0.
+by rewrite (big_pred1 k) // => i; apply/eqP/eqP => [[->]|->].
+Qed.
+
+Example key_rounds_example : key_rounds_private look_ask_look (fun=> 4) (fun=> laplace two^-1) votes
+  3 (\prod_(j < 3) two) (\sum_(j < 3) 0 + \sum_(j < 3) eighth).
+Proof.
+apply: (@key_rounds_basic _ _ _ _ 3 1 _ _ _ _ (fun=> half_tail) (fun=> eighth) (fun=> half_law)
+  votes_own votes_ge0 votes_absent votes_norm _ votes_thresholds (fun=> two) (fun=> 0)) => //.
+- by move=> j x s; apply: half_tails.
+- exact: half_covers.
+Qed.
+
+(* A family of profiles that composes as those of Gaussians do: 2 to the whole part of v. *)
+Definition whole_part (v : rat) : nat := \max_(n < Num.bound v | (n : nat)%:R <= v) n.
+Definition doubling (v : rat) : rat -> rat := basic (two ^+ whole_part v) 0.
+
+Lemma whole_part_ge n (v : rat) : n%:R <= v -> (n <= whole_part v)%N.
+Proof.
+move=> nv; have v0 : 0 <= v by apply: le_trans nv.
+have lt : (n < Num.bound v)%N.
+  by rewrite -(ltr_nat [numDomainType of rat]) (le_lt_trans nv) ?archi_boundP.
+exact: (bigmax_sup (Ordinal lt)).
+Qed.
+
+Lemma whole_part_le (v : rat) : 0 <= v -> (whole_part v)%:R <= v.
+Proof.
+by move=> v0; apply: (big_ind (fun n => n%:R <= v)) => // m n mv nv; case: (leqP m n).
+Qed.
+
+Lemma doubling_composes v w : 0 <= v -> 0 <= w ->
+  composes (doubling v) (doubling w) (doubling (v + w)).
+Proof.
+move=> v0 w0 O1 O2 p p' q q' lp lp' lq lq' w1 w2 r r0.
+have e0 n : 0 <= two ^+ n by rewrite exprn_ge0.
+have [c1 c2] := basic_composes (e0 _) (e0 _) (lexx 0) lp lp' lq lq' w1 w2 r0.
+have le : basic (two ^+ whole_part v * two ^+ whole_part w) (0 + 0) r <= doubling (v + w) r.
+  rewrite /doubling /basic -exprD; case: (lerP (two ^+ whole_part (v + w)) r) => [le_r|_].
+    rewrite (le_trans _ le_r) ?addr0 //; apply: ler_weexpn2l => //; apply: whole_part_ge.
+    by rewrite natrD ler_add ?whole_part_le.
+  by case: ifP; rewrite ?addr0.
+by split=> s us; [apply: (le_trans (c1 s us)) | apply: (le_trans (c2 s us))]; rewrite ler_add2l.
+Qed.
+
+Lemma whole_part1 : whole_part 1 = 1%N.
+Proof.
+apply/eqP; rewrite eqn_leq whole_part_ge // andbT -(ler_nat [numDomainType of rat]).
+exact: whole_part_le.
+Qed.
+
+Lemma whole_part0 : whole_part 0 = 0%N.
+Proof. by apply/eqP; rewrite -leqn0 -(ler_nat [numDomainType of rat]) whole_part_le. Qed.
+
+Example key_rounds_gaussian_example : key_rounds_private look_ask_look (fun=> 4)
+  (fun=> laplace two^-1) votes 3 8%:R (doubling (\sum_(j < 3) 1) 8%:R + \sum_(j < 3) eighth).
+Proof.
+apply: (@key_rounds_gaussian _ _ _ _ 3 1 _ _ _ _ (fun=> half_tail) (fun=> eighth) (fun=> half_law)
+  votes_own votes_ge0 votes_absent votes_norm _ votes_thresholds doubling (fun=> 1)) => //.
+- by move=> j x s; apply: half_tails.
+- exact: doubling_composes.
+- move=> r r0; rewrite /doubling whole_part0 expr0 /basic le_maxl; case: ifP => [r1|_].
+    by rewrite lexx subr_le0.
+  by rewrite ler01 ler_subl_addr ler_addl.
+- by move=> j; rewrite /doubling whole_part1 expr1; apply: half_covers.
+Qed.
+
+(* Two rounds of an additive fit for two individuals with a label and one feature: parts are the
+   label and the feature. Costs are those of pure privacy: a factor of 2 to a number up to a. *)
+Definition pure_near (a : rat) (O : eqType) (p p' : O -> rat) : Prop :=
+  [/\ countable_law p, countable_law p' &
+    forall o, exists2 n : nat, n%:R <= a & p o <= two ^+ n * p' o].
+Definition pure_delta (a r : rat) : rat := if two ^+ whole_part a <= r then 0 else 1.
+
+Lemma pure_near_composes a b (O1 O2 : eqType) (p p' : O1 -> rat) (q q' : O1 -> O2 -> rat) :
+  countable_law p -> countable_law p' -> (forall o, countable_law (q o)) ->
+  (forall o, countable_law (q' o)) -> pure_near a p p' -> (forall o, pure_near b (q o) (q' o)) ->
+  pure_near (a + b) (then_ p q) (then_ p' q').
+Proof.
+move=> lp lp' lq lq' [_ _ le] near; split; try exact: then_law; case=> o1 o2.
+have [_ _ /(_ o2)[n nb le2]] := near o1; have [m ma le1] := le o1.
+exists (m + n)%N; first by rewrite natrD ler_add.
+rewrite /then_ /= exprD mulrACA; apply: ler_pmul => //; first by case: lp.
+by case: (lq o1).
+Qed.
+
+Lemma pure_near_close a (O : eqType) (p p' : O -> rat) r : 0 <= r -> pure_near a p p' ->
+  countably_close p p' r (pure_delta a r).
+Proof.
+move=> r0 [[p0 p1] [p'0 _] le] s us; rewrite /pure_delta; case: ifP => [ar|_]; last first.
+  by apply: (le_trans (p1 s us)); rewrite ler_addr mulr_ge0 ?sumr_ge0.
+rewrite addr0 mulr_sumr; apply: ler_sum => o _; have [n na leo] := le o.
+apply: (le_trans leo); apply: ler_wpmul2r => //; apply: le_trans ar.
+by apply: ler_weexpn2l => //; apply: whole_part_ge.
+Qed.
+
+Definition range_cost (r : rat) : rat := (Num.bound r)%:R.
+
+Lemma pure_range (I : finType) r (p p' : I -> rat) : is_law p -> is_law p' -> in_range r p p' ->
+  pure_near (range_cost r) p p'.
+Proof.
+have law (q : I -> rat) : is_law q -> countable_law q.
+  case=> q0 q1; split=> // s us; rewrite -q1 -[X in _ <= X]big_enum.
+  by apply: part_sum => //; [exact: enum_uniq | move=> o _; rewrite mem_enum].
+move=> lp lp' [A A0 near]; split; try exact: law; move=> o; exists (Num.bound r) => //.
+have [p0 p1] := lp; have [p'0 p'1] := lp'.
+have Ar : 1 <= A * r.
+  by rewrite -p'1 -[A * r]mulr1 -p1 big_distrr /=; apply: ler_sum => i _; case: (near i).
+have r0 : 0 < r by rewrite -(pmulr_rgt0 r A0) (lt_le_trans ltr01).
+apply: (@le_trans _ _ (r * p' o)); last first.
+  apply: ler_wpmul2r => //; apply: (le_trans (ltW (archi_boundP (ltW r0)))).
+  by rewrite -natrX ler_nat ltnW // ltn_expl.
+apply: (@le_trans _ _ (r * (A * p o))).
+  by rewrite mulrA [r * A]mulrC ler_pemull.
+by apply: ler_wpmul2l; [apply: ltW | case: (near o)].
+Qed.
+
+Lemma pure_noise (J : finType) (D : nat) (x x' : {ffun J -> int}) :
+  (\sum_j `|x' j - x j| ^ 2 <= D)%N ->
+  pure_near D%:R (noisy (laplace_for two^-1 [set: J]) x) (noisy (laplace_for two^-1 [set: J]) x').
+Proof.
+move=> le; have law := laplace_for_law (isT : 0 < two^-1) (isT : two^-1 < 1) [set: J].
+split; try exact: noisy_law; move=> y; exists D => //.
+have small : (\sum_j `|(x' - x)%R j| <= D)%N.
+  apply: leq_trans le; apply: leq_sum => j _; rewrite !ffunE.
+  by case: `|_|%N => // n; rewrite leq_pmulr.
+have none j : j \notin [set: J] -> (x' - x) j = 0 by rewrite inE.
+have := laplace_for_covers (isT : 0 < two^-1) (isT : two^-1 < 1) none small
+  (isT : uniq [:: y - x]).
+by rewrite !big_seq1 invrK addr0 /noisy opprB addrA subrK.
+Qed.
+
+Notation two_bits := [finType of bool * bool].
+Definition label_of (row : two_bits) : bool := row.1.
+Definition bit_of (i : bool) (row : two_bits) : bool := if i then row.2 else row.1.
+
+Example additive_fit_example r : 0 <= r -> countably_private (@row_more [finType of 'I_2] two_bits)
+  (fun d => fit label_of bit_of (fun _ _ row => if label_of row then 1 else -1) (fun _ _ _ => 1)
+    (fun=> two) (laplace_for two^-1 setT) (fun=> laplace_for two^-1 setT)
+    (fun=> laplace_for two^-1 setT) d (j := 2)) r
+  (pure_delta (fit_cost (fun=> two) range_cost (fun D => D%:R) (fun _ D => D%:R) (fun _ D => D%:R)
+    1 (1 ^ 2) (1 ^ 2) 1 2) r).
+Proof.
+have law (J : finType) := laplace_for_law (isT : 0 < two^-1) (isT : two^-1 < 1) [set: J].
+apply: (additive_fit_private (near := pure_near)) => //.
+- exact: pure_near_composes.
+- exact: pure_near_close.
+- exact: pure_range.
+- exact: pure_noise.
+- by move=> j; apply: pure_noise.
+- by move=> j; apply: pure_noise.
+- by rewrite card_bool.
+- by move=> j h row; case: ifP.
 Qed.
 
 (* The geometric law: f(x) = gamma x/(1 - (1 - gamma) x), and 1/gamma runs are expected. *)

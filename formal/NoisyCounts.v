@@ -50,7 +50,8 @@ Section Compose.
 Variables (O1 O2 : eqType) (p p' : O1 -> R) (q q' : O1 -> O2 -> R) (r1 r2 delta1 delta2 : R).
 Definition then_ (p : O1 -> R) (q : O1 -> O2 -> R) (o : O1 * O2) : R := p o.1 * q o.1 o.2.
 
-Let firsts (s : seq (O1 * O2)) := undup [seq x.1 | x <- s].
+Definition firsts (s : seq (O1 * O2)) := undup [seq x.1 | x <- s].
+Definition seconds (s : seq (O1 * O2)) o := [seq x.2 | x <- s & x.1 == o].
 
 Let by_first (F : O1 * O2 -> R) s :
   \sum_(x <- s) F x = \sum_(o <- firsts s) \sum_(x <- s | x.1 == o) F x.
@@ -61,16 +62,14 @@ rewrite (bigD1_seq x.1) ?undup_uniq ?mem_undup ?map_f //= eqxx big1 ?addr0 // =>
 by rewrite eq_sym => /negPf->.
 Qed.
 
-Let slice (s : seq (O1 * O2)) o := [seq x.2 | x <- s & x.1 == o].
-
-Let slice_uniq s o : uniq s -> uniq (slice s o).
+Lemma seconds_uniq s o : uniq s -> uniq (seconds s o).
 Proof.
 move=> us; rewrite map_inj_in_uniq ?filter_uniq // => -[a b] [a' b'].
 by rewrite !mem_filter /= => /andP[/eqP-> _] /andP[/eqP-> _] ->.
 Qed.
 
-Let then_sum P Q s :
-  \sum_(x <- s) then_ P Q x = \sum_(o <- firsts s) P o * \sum_(y <- slice s o) Q o y.
+Lemma then_sum P Q s :
+  \sum_(x <- s) then_ P Q x = \sum_(o <- firsts s) P o * \sum_(y <- seconds s o) Q o y.
 Proof.
 rewrite by_first; apply: eq_bigr => o _; rewrite big_distrr /= big_map big_filter.
 by apply: eq_bigr => x /eqP <-.
@@ -80,7 +79,7 @@ Lemma then_law : countable_law p -> (forall o, countable_law (q o)) -> countable
 Proof.
 move=> [p0 p1] laws; split=> [x|s us]; first by rewrite mulr_ge0 //; case: (laws x.1).
 rewrite then_sum; apply: (le_trans _ (p1 (firsts s) (undup_uniq _))).
-by apply: ler_sum => o _; rewrite ler_pimulr //; case: (laws o) => _; apply; apply: slice_uniq.
+by apply: ler_sum => o _; rewrite ler_pimulr //; case: (laws o) => _; apply; apply: seconds_uniq.
 Qed.
 
 Lemma then_close : 0 <= r1 -> 0 <= r2 -> 0 <= delta2 ->
@@ -91,15 +90,15 @@ Lemma then_close : 0 <= r1 -> 0 <= r2 -> 0 <= delta2 ->
 Proof.
 move=> r10 r20 d20 [p0 p1] [p'0 _] lq lq' cl1 cl2 s us; rewrite !then_sum.
 set U := firsts s; have uU : uniq U by apply: undup_uniq.
-pose b o := \sum_(y <- slice s o) q' o y.
+pose b o := \sum_(y <- seconds s o) q' o y.
 have b0 o : 0 <= r2 * b o by rewrite mulr_ge0 // sumr_ge0 // => y _; case: (lq' o).
 pose h o := Num.min 1 (r2 * b o).
 have h01 o : 0 <= h o <= 1 by rewrite /h le_minr ler01 b0 /= le_minl lexx.
 apply: (@le_trans _ _ (\sum_(o <- U) p o * h o + delta2)).
   apply: (@le_trans _ _ (\sum_(o <- U) (p o * h o + p o * delta2))).
     apply: ler_sum => o _; rewrite -mulrDr; apply: ler_wpmul2l => //.
-    rewrite /h addr_minl le_minr; apply/andP; split; last by apply: cl2; apply: slice_uniq.
-    have [_ le1] := lq o; apply: (le_trans (le1 _ (slice_uniq o us))).
+    rewrite /h addr_minl le_minr; apply/andP; split; last by apply: cl2; apply: seconds_uniq.
+    have [_ le1] := lq o; apply: (le_trans (le1 _ (seconds_uniq o us))).
     by rewrite ler_addl.
   by rewrite big_split /= ler_add2l -big_distrl /= ler_pimull // p1.
 rewrite addrA ler_add2r.
@@ -129,36 +128,76 @@ Qed.
 Definition independent (J : finType) (Z : choiceType) (p : J -> Z -> R) (n : {ffun J -> Z}) : R :=
   \prod_j p j (n j).
 
-Lemma independent_law (J : finType) (Z : choiceType) (p : J -> Z -> R) :
-  (forall j, countable_law (p j)) -> countable_law (independent p).
+(* All numbers from a finite set. *)
+Lemma independent_box (J : finType) (Z : choiceType) (p : J -> Z -> R) (V : seq Z) : uniq V ->
+  exists2 W : seq {ffun J -> Z},
+    uniq W /\ (forall n : {ffun J -> Z}, (forall j, n j \in V) -> n \in W) &
+    \sum_(n <- W) independent p n = \prod_j \sum_(z <- V) p j z.
 Proof.
-move=> laws; split=> [n|s us]; first by apply: prodr_ge0 => j _; case: (laws j).
+move=> uV; pose up (f : {ffun J -> seq_sub V}) : {ffun J -> Z} := [ffun j => ssval (f j)].
+have up_inj : injective up.
+  move=> f g /ffunP e; apply/ffunP => j; apply: val_inj.
+  by have := e j; rewrite !ffunE.
+exists [seq up f | f <- enum [finType of {ffun J -> seq_sub V}]].
+  split=> [|n inV]; first by rewrite map_inj_uniq ?enum_uniq.
+  apply/mapP; exists [ffun j => SeqSub (inV j)]; first by rewrite mem_enum.
+  by apply/ffunP => j; rewrite !ffunE.
+rewrite big_map big_enum /=.
+rewrite (eq_bigr (fun j => \sum_(z : seq_sub V) p j (ssval z))).
+  rewrite bigA_distr_bigA /=; apply: eq_bigr => f _; rewrite /independent.
+  by apply: eq_bigr => j _; rewrite ffunE.
+move=> j _; rewrite -big_enum -(big_map (fun z : seq_sub V => ssval z) xpredT (p j)).
+apply: perm_big; apply: uniq_perm => //.
+  by rewrite map_inj_uniq ?enum_uniq //; apply: val_inj.
+move=> z; apply/idP/mapP => [zV|[z' _ ->]]; last exact: valP.
+by exists (SeqSub zV); rewrite ?mem_enum.
+Qed.
+
+Lemma independent_bound (J : finType) (Z : choiceType) (p : J -> Z -> R) (B : J -> R) s :
+  (forall j z, 0 <= p j z) -> (forall j V, uniq V -> \sum_(z <- V) p j z <= B j) -> uniq s ->
+  \sum_(n <- s) independent p n <= \prod_j B j.
+Proof.
+move=> p0 bound us.
 pose V := undup (flatten [seq [seq (n : {ffun J -> Z}) j | j <- enum J] | n <- s]).
 have inV (n : {ffun J -> Z}) j : n \in s -> n j \in V.
   move=> ns; rewrite mem_undup; apply/flattenP; exists [seq n j | j <- enum J].
     by apply/mapP; exists n.
   by apply: map_f; rewrite mem_enum.
 have uV : uniq V by apply: undup_uniq.
-pose up (f : {ffun J -> seq_sub V}) : {ffun J -> Z} := [ffun j => ssval (f j)].
-have up_inj : injective up.
-  move=> f g /ffunP e; apply/ffunP => j; apply: val_inj.
-  by have := e j; rewrite !ffunE.
-pose W := [seq up f | f <- enum [finType of {ffun J -> seq_sub V}]].
-have le : \sum_(n <- s) independent p n <= \sum_(n <- W) independent p n.
-  apply: part_sum => //.
-  - by move=> n; apply: prodr_ge0 => j _; case: (laws j).
-  - by rewrite map_inj_uniq ?enum_uniq.
-  move=> n ns; apply/mapP; exists [ffun j => SeqSub (inV n j ns)]; first by rewrite mem_enum.
-  by apply/ffunP => j; rewrite !ffunE.
-apply: (le_trans le); rewrite /W big_map big_enum /=.
-have -> : \sum_(f : {ffun J -> seq_sub V}) independent p (up f) =
-    \prod_j \sum_(z : seq_sub V) p j (ssval z).
-  rewrite bigA_distr_bigA /=; apply: eq_bigr => f _; rewrite /independent.
-  by apply: eq_bigr => j _; rewrite ffunE.
+have [W [uW all] eq] := independent_box p uV.
+apply: (@le_trans _ _ (\sum_(n <- W) independent p n)).
+  by apply: part_sum => // n; [apply: prodr_ge0 | move=> ns; apply: all => j; apply: inV].
+by rewrite eq; apply: ler_prod => j _; rewrite sumr_ge0 //= bound.
+Qed.
+
+Lemma independent_law (J : finType) (Z : choiceType) (p : J -> Z -> R) :
+  (forall j, countable_law (p j)) -> countable_law (independent p).
+Proof.
+move=> laws; split=> [n|s us]; first by apply: prodr_ge0 => j _; case: (laws j).
 rewrite [X in _ <= X](_ : 1 = \prod_(j : J) (1 : R)); last by rewrite big1.
-apply: ler_prod => j _; rewrite sumr_ge0 /=; last by move=> *; case: (laws j).
-have [_ le1] := laws j; rewrite -big_enum -(big_map (fun z : seq_sub V => ssval z) xpredT (p j)).
-by apply: le1; rewrite map_inj_uniq ?enum_uniq //; apply: val_inj.
+by apply: independent_bound => // [j z|j]; case: (laws j).
+Qed.
+
+(* No noise: the law of 0. *)
+Definition no_noise (k : int) : R := (k == 0)%:R.
+
+Lemma no_noise_law : countable_law no_noise.
+Proof.
+split=> [k|s us]; first exact: ler0n.
+have [in0|out] := boolP (0 \in s); last first.
+  by rewrite big_seq big1 ?ler01 // => k ks; rewrite /no_noise; case: eqP ks => // ->;
+    rewrite (negPf out).
+rewrite (bigD1_seq 0) //= big1 ?addr0 /no_noise ?eqxx // => k /negPf -> //.
+Qed.
+
+Definition noise_on (J : finType) (S : {set J}) (p : int -> R) : {ffun J -> int} -> R :=
+  independent (fun j => if j \in S then p else no_noise).
+
+Lemma noise_on_law (J : finType) (S : {set J}) p :
+  countable_law p -> countable_law (noise_on S p).
+Proof.
+move=> law; apply: independent_law => j; case: ifP => _ //.
+exact: no_noise_law.
 Qed.
 
 End Countable.
@@ -254,26 +293,10 @@ Proof.
 by split=> [k|s us]; [apply: laplace_ge0 | apply: laplace_sum].
 Qed.
 
-(* No noise: the law of 0. *)
-Definition no_noise (k : int) : R := (k == 0)%:R.
-
-Lemma no_noise_law : countable_law no_noise.
-Proof.
-split=> [k|s us]; first exact: ler0n.
-have [in0|out] := boolP (0 \in s); last first.
-  by rewrite big_seq big1 ?ler01 // => k ks; rewrite /no_noise; case: eqP ks => // ->;
-    rewrite (negPf out).
-rewrite (bigD1_seq 0) //= big1 ?addr0 /no_noise ?eqxx // => k /negPf -> //.
-Qed.
-
-Definition laplace_for (S : {set I}) : vector -> R :=
-  independent (fun i => if i \in S then laplace x else no_noise).
+Definition laplace_for (S : {set I}) : vector -> R := noise_on S (laplace x).
 
 Lemma laplace_for_law S : countable_law (laplace_for S).
-Proof.
-apply: independent_law => i; case: ifP => _; first exact: laplace_countable_law.
-exact: no_noise_law.
-Qed.
+Proof. by apply: noise_on_law; apply: laplace_countable_law. Qed.
 
 (* "P(x)/P(x - u) <= e^(sum |u_i| / b)" *)
 Lemma laplace_for_covers (S : {set I}) (u : vector) (n : nat) : (forall i, i \notin S -> u i = 0) ->
