@@ -149,9 +149,10 @@ def site(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
     with (shared / "site.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not built.exists():
-            command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir"]
+            command = [sys.executable, "-m", "mkdocs", "build", "--strict"]
+            command += ["--config-file", "tools/mkdocs.yml"]
             environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-            command.append(str(shared / "unfinished"))
+            command += ["--site-dir", str(shared / "unfinished")]
             done = subprocess.run(
                 command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
             )

@@ -18,7 +18,13 @@ if TYPE_CHECKING:
     from privmax.itemsets import top_itemsets
     from privmax.keyset.plans import KeyPlan, plan_keys
     from privmax.keyset.release import KeysRelease, keys
-    from privmax.learning import PrivateClassifier, PrivateERM, PrivateGAM, select_model
+    from privmax.learning import (
+        PrivateClassifier,
+        PrivateERM,
+        PrivateGAM,
+        PrivateRegressor,
+        select_model,
+    )
     from privmax.ledger import Ledger, Request
     from privmax.maximization import maximize
     from privmax.mechanisms.above_threshold import AboveThreshold
@@ -90,6 +96,7 @@ _HOMES = {
     "PrivateClassifier": "learning",
     "PrivateERM": "learning",
     "PrivateGAM": "learning",
+    "PrivateRegressor": "learning",
     "select_model": "learning",
     "Ledger": "ledger",
     "Request": "ledger",
@@ -170,6 +177,7 @@ __all__ = [
     "PrivateClassifier",
     "PrivateERM",
     "PrivateGAM",
+    "PrivateRegressor",
     "PrivmaxError",
     "Profile",
     "ProposeTestRelease",

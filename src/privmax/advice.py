@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # the help of a command imports this file, and must not wait 
     from privmax.universe import Universe
 
 NO_ANSWER = "no answer: no {} stood out enough"
-"""What a release without items says; to be filled in with what an item is called."""
+"""The message of a release without items; to be filled in with the name of an item."""
 
 
 def next_steps(
@@ -23,7 +23,7 @@ def next_steps(
     floor: int = 0,
     spell: Callable[[str], str] = str,
 ) -> list[str]:
-    """What may help after a release without items, in sentences. None of it depends on the data.
+    """Return advice for a release without items, in sentences. None of it depends on the data.
 
     Args:
         release: The release.

@@ -31,7 +31,7 @@ Scores = tuple[int, ...]
 
 
 CLOSED = "closed"
-"""How a universe is declared that holds the candidates given and no others."""
+"""The declaration of a universe with the given candidates and no others."""
 
 LARGEST_EPSILON = 700
 """The largest for which e^epsilon is a float."""
@@ -59,19 +59,20 @@ _FLOAT = 2.0**-50
 class Audit:
     """The worst pair of neighbors found.
 
-    claim       the cost the mechanism states
-    delta       largest delta any pair needs at the claimed epsilon
-    least       the part of `delta` beyond numerical error: this pair needs at least so much
-    most        no pair that was compared needs a larger delta than this, whatever the numerical
-                errors
-    pair        the two data sets, in the direction that needs it
-    pairs       how many ordered pairs were compared
-    tightness   delta over the claimed delta; for a claimed delta of 0, largest log-ratio over the
-                claimed epsilon, and infinite where something possible on one data set is impossible
-                on the other
-    fault       why nothing is promised: what is wrong with the law of the first data set of `pair`,
-                where that is no law at all, and `delta` is 1 then; or that the laws are too inexact
-                to tell (`undecided`). Otherwise None
+    Args:
+        claim: The cost the mechanism states.
+        delta: Largest delta any pair needs at the claimed epsilon.
+        least: The part of `delta` beyond numerical error: this pair needs at least so much.
+        most: No pair that was compared needs a larger delta than this, whatever the numerical
+            errors.
+        pair: The two data sets, in the direction that needs it.
+        pairs: How many ordered pairs were compared.
+        tightness: Delta over the claimed delta; for a claimed delta of 0, largest log-ratio over
+            the claimed epsilon, and infinite where something possible on one data set is impossible
+            on the other.
+        fault: Why nothing is promised: what is wrong with the law of the first data set of `pair`,
+            where that is no law at all, and `delta` is 1 then; or that the laws are too inexact to
+            tell (`undecided`). Otherwise None.
     """
 
     claim: Privacy
@@ -141,18 +142,6 @@ def audit(
 ) -> Audit:
     """Compare the exact laws of a mechanism on small data sets and all their neighbors.
 
-    mechanism     a mechanism object; or the name of one, such as "nested-margin", with epsilon and
-                  delta. One that takes `neighbors` or `growth` is then made with them
-    scores        data sets to start from, each the scores of all candidates. Default: all with
-                  `candidates` candidates and scores 0 … highest; with `trials`, that many random
-                  ones instead
-    universe      "closed": the candidates given are all there are. "open": those at 0 are unseen,
-                  and appear when their score rises; scores are never negative. A size, or labels:
-                  closed, with so many candidates
-    neighbors     relation to audit under (default: the mechanism's own); growth: how many
-                  candidates one record touches (default: the mechanism's own bound, if it has one)
-    claim         cost to hold it to (default: its own)
-
     Whatever the mechanism releases beside the item is part of the comparison, and with k > 1 the
     whole list.
 
@@ -167,6 +156,33 @@ def audit(
     it, and `Law` says what a law may state); without delta, an outcome that is rarer than its
     stated error, unless the law also states a relative error; probabilities below 2.2e-308, which a
     float cannot tell from 0.
+
+    Args:
+        mechanism: A mechanism object; or the name of one, such as "nested-margin", with epsilon and
+            delta. One that takes `neighbors` or `growth` is then made with them.
+        epsilon: With the name of a mechanism, what it costs.
+        delta: The second number of the cost.
+        scores: Data sets to start from, each the scores of all candidates. Default: all with
+            `candidates` candidates and scores 0 … highest; with `trials`, that many random ones
+            instead.
+        universe: "closed": the candidates given are all there are. "open": those at 0 are unseen,
+            and appear when their score rises; scores are never negative. A size, or labels: closed,
+            with so many candidates.
+        candidates: How many there are, where no `scores` are given.
+        highest: The largest score, where none are given.
+        trials: How many random data sets to start from, instead of all.
+        neighbors: Relation to audit under (default: the mechanism's own).
+        growth: How many candidates one record touches (default: the mechanism's own bound, if it
+            has one).
+        sensitivity: By how much one record moves a score.
+        claim: Cost to hold it to (default: its own).
+        coins: Where random data sets come from; for tests only.
+
+    Returns:
+        The worst pair, and what it needs.
+
+    Raises:
+        ParameterError: An option is not allowed, or does not fit another.
     """
     is_open, candidates = _universe(universe, candidates)
     if isinstance(mechanism, str):
@@ -184,7 +200,7 @@ def audit(
     )
     laws = Laws(mechanism, is_open, whole("sensitivity", sensitivity))
     floor = 0 if is_open else None
-    worst: tuple[tuple[bool, bool, float], Comparison, tuple[Scores, Scores]] | None = None
+    worst: tuple[tuple[bool, bool, float], PairDifference, tuple[Scores, Scores]] | None = None
     pairs, most, inexact = 0, 0.0, 0.0
     for start in starts:
         if is_open and min(start) < 0:
@@ -248,17 +264,18 @@ class Chance(NamedTuple):
 
 
 IMPOSSIBLE = Chance(0.0, 0.0, 0.0)
-"""What cannot be, by what the outcome is: an unseen candidate has no name."""
+"""The chance of naming an unseen candidate, which cannot be."""
 
 
 @dataclass(frozen=True, repr=False)
-class Table:
+class LawTable:
     """The law of one data set, outcome by outcome.
 
-    chances    of each outcome; those not listed are impossible, but for `left_out`
-    left_out   bound on the probability of all outcomes that are not listed
-    doubt      bound on all its numerical errors together, and on what is left out
-    fault      why it is no law, or None
+    Args:
+        chances: Of each outcome; those not listed are impossible, but for `left_out`.
+        left_out: Bound on the probability of all outcomes that are not listed.
+        doubt: Bound on all its numerical errors together, and on what is left out.
+        fault: Why it is no law, or None.
     """
 
     chances: Mapping[Hashable, Chance]
@@ -267,7 +284,7 @@ class Table:
     fault: str | None
 
 
-class Comparison(NamedTuple):
+class PairDifference(NamedTuple):
     """The delta that one pair of laws needs, with bounds.
 
     Also the largest log-ratio of an outcome.
@@ -290,9 +307,9 @@ class Laws:
         self._joints: dict[Scores, Joint] = {}
         self._lists: dict[Scores, Mapping[object, Sequences]] = {}
         self._sets: dict[Scores, Mapping[object, Sets]] = {}
-        self._tables: dict[Scores, Table] = {}
+        self._tables: dict[Scores, LawTable] = {}
 
-    def of(self, scores: Scores) -> Table:
+    def of(self, scores: Scores) -> LawTable:
         if scores not in self._tables:
             self._tables[scores] = self._table(scores)
         return self._tables[scores]
@@ -303,7 +320,7 @@ class Laws:
             levels, universe=None if self._open else len(scores), sensitivity=self._sensitivity
         )
 
-    def _table(self, scores: Scores) -> Table:
+    def _table(self, scores: Scores) -> LawTable:
         key = tuple(sorted(scores))
         is_list = self._mechanism.k > 1
         if is_list and isinstance(self._mechanism, SetMechanism) and not self._mechanism.ranked:
@@ -326,13 +343,13 @@ class Laws:
         They are separate for each value that is released with them.
         """
         table: dict[Hashable, Chance] = {}
-        for free, law in joint.items():
-            table[free, None] = _chance(law.none, law.error, law.relative, law.true_zeros)
+        for diagnostics, law in joint.items():
+            table[diagnostics, None] = _chance(law.none, law.error, law.relative, law.true_zeros)
             each = {score: _candidate(law, score) for score in set(scores)}
             if self._open:
                 each[0] = IMPOSSIBLE
             for place, score in enumerate(scores):
-                table[free, place] = each[score]
+                table[diagnostics, place] = each[score]
         return table
 
     def _list_chances(
@@ -340,7 +357,7 @@ class Laws:
     ) -> dict[Hashable, Chance]:
         """Probability of every list of places: those of one list of blocks are equally likely."""
         table: dict[Hashable, Chance] = {}
-        for free, law in laws.items():
+        for diagnostics, law in laws.items():
             members = self._members(scores, law)
             for blocks, chance in law.chances.items():
                 lists: list[tuple[int, ...]] = [()]
@@ -353,14 +370,14 @@ class Laws:
                     ]
                 for places in lists:
                     share = _chance(chance / len(lists), law.error / len(lists), law.relative)
-                    before = table.get((free, places), IMPOSSIBLE)
-                    table[free, places] = Chance(*map(sum, zip(before, share, strict=True)))
+                    before = table.get((diagnostics, places), IMPOSSIBLE)
+                    table[diagnostics, places] = Chance(*map(sum, zip(before, share, strict=True)))
         return table
 
     def _set_chances(self, scores: Scores, laws: Mapping[object, Sets]) -> dict[Hashable, Chance]:
         """Probability of every set of places: those with the same numbers are equally likely."""
         table: dict[Hashable, Chance] = {}
-        for free, law in laws.items():
+        for diagnostics, law in laws.items():
             members = self._members(scores, law)
             for numbers, chance in law.chances.items():
                 parts = [
@@ -370,8 +387,8 @@ class Laws:
                 sets = [frozenset(chain(*chosen)) for chosen in product(*parts)]
                 for places in sets:
                     share = _chance(chance / len(sets), law.error / len(sets), law.relative)
-                    before = table.get((free, places), IMPOSSIBLE)
-                    table[free, places] = Chance(*map(sum, zip(before, share, strict=True)))
+                    before = table.get((diagnostics, places), IMPOSSIBLE)
+                    table[diagnostics, places] = Chance(*map(sum, zip(before, share, strict=True)))
         return table
 
     def _members(self, scores: Scores, law: Sequences | Sets) -> list[list[int]]:
@@ -411,10 +428,10 @@ def _chance(value: float, error: float, relative: float, true_zeros: bool = True
     return Chance(value, max(0.0, value - doubt), value + doubt)
 
 
-def _check_law(scores: Scores, chances: dict[Hashable, Chance], left_out: float) -> Table:
+def _check_law(scores: Scores, chances: dict[Hashable, Chance], left_out: float) -> LawTable:
     """Return a law, or what is wrong with it: probabilities that are none or do not add up to 1."""
     doubt = left_out + math.fsum(chance.high - chance.value for chance in chances.values())
-    return Table(chances, left_out, doubt, _fault(scores, chances, left_out))
+    return LawTable(chances, left_out, doubt, _fault(scores, chances, left_out))
 
 
 def _fault(scores: Scores, chances: Mapping[Hashable, Chance], left_out: float) -> str | None:
@@ -451,7 +468,7 @@ def _doubt(most: float, inexact: float, cost: Privacy) -> str | None:
     )
 
 
-def compare(left: Table, right: Table, epsilon: float) -> Comparison:
+def compare(left: LawTable, right: LawTable, epsilon: float) -> PairDifference:
     """Return the hockey-stick of left over right at epsilon, with bounds.
 
     Every error in the bounds is that of its own outcome.
@@ -488,7 +505,7 @@ def compare(left: Table, right: Table, epsilon: float) -> Comparison:
     sure = math.fsum(unlisted) - high_factor * right.left_out
     if sure > 0:
         least.append(sure)
-    return Comparison(
+    return PairDifference(
         math.fsum(delta),
         math.fsum(least),
         min(1.0, math.fsum(most)),
@@ -496,7 +513,7 @@ def compare(left: Table, right: Table, epsilon: float) -> Comparison:
     )
 
 
-def tightness(comparison: Comparison, cost: Privacy) -> float:
+def tightness(comparison: PairDifference, cost: Privacy) -> float:
     """Return how much of the claim a pair needs."""
     if cost.delta:
         return comparison.delta / float(cost.delta)

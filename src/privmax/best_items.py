@@ -12,10 +12,9 @@ from privmax.choice import Choice, auto, check_price, check_service, draw_outcom
 from privmax.counts import CountNoise, choose_noise
 from privmax.encoding import decode
 from privmax.errors import EngineError, ParameterError, WorkError, refuse_given
-from privmax.labels import by_name
-from privmax.ledger.events import Charge, label
+from privmax.labels import key_by_name
+from privmax.ledger.events import BASKET, ROW, USER, Charge, label
 from privmax.mechanisms.contract import Mechanism
-from privmax.mechanisms.ranked_margin import RankedMargin
 from privmax.mechanisms.registry import build, check_name
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import Number, positive, probability, whole
@@ -31,30 +30,30 @@ from privmax.universe import OPEN_UNIVERSE, Universe
 
 @dataclass(frozen=True, kw_only=True)
 class BestItems:
-    """Which items are the best: what runs at what cost, in which universe. No data enters.
+    """The question for the best items: mechanism, cost and universe. No data enters.
 
     It implements `Releasable`.
 
-    epsilon, delta   the cost, where the mechanism is to be chosen, or is given by its name
-    given            a mechanism, or its name; None: `auto` chooses
-    neighbors        the relation the cost is stated for; None: "add-remove"
-    growth           how many candidates one individual's record touches at most, if there is a
-                     bound
-    k                how many items are released
-    ranked           whether their order must be, too: `auto` then chooses what releases one, and a
-                     given mechanism that does not is refused
-    universe         all candidates there are
-    unit             what the cost hides; None: not given
-    counts           what noisy counts of the items cost, in epsilon beside the items; None: there
-                     are none
-    scale            on which numbers scores stand, and by how many steps one individual moves one;
-                     None: not said, and nothing is released that needs it (counts, distances)
-    rows             the relation of rows that the cost is stated for, where that is not the one
-                     that scores move by: rows may then reach scores through coins of their own, and
-                     a cost of bounded range is not claimed
-    choose           chooses the mechanism where none is given; None: `auto`
-    extra            what is charged on top, such as the chance that what the caller promises fails
-    read_item        reads an item that a ledger keeps, as its source wrote it
+    Args:
+        epsilon, delta: The cost, where the mechanism is to be chosen, or is given by its name.
+        given: A mechanism, or its name; None: `auto` chooses.
+        neighbors: The relation the cost is stated for; None: "add-remove".
+        growth: How many candidates one individual's record touches at most, if there is a bound.
+        k: How many items are released.
+        ranked: Whether their order must be, too: `auto` then chooses what releases one, and a given
+            mechanism that does not is refused.
+        universe: All candidates there are.
+        unit: What the cost hides; None: not given.
+        counts: What noisy counts of the items cost, in epsilon beside the items; None: there are
+            none.
+        scale: On which numbers scores stand, and by how many steps one individual moves one; None:
+            not said, and nothing is released that needs it (counts, distances).
+        rows: The relation of rows that the cost is stated for, where that is not the one that
+            scores move by: rows may then reach scores through coins of their own, and a cost of
+            bounded range is not claimed.
+        choose: Chooses the mechanism where none is given; None: `auto`.
+        extra: What is charged on top, such as the chance that what the caller promises fails.
+        read_item: Reads an item that a ledger keeps, as its source wrote it.
 
     Examples:
         >>> question = BestItems(epsilon=1, universe=Universe(9), neighbors="replace",
@@ -85,7 +84,7 @@ class BestItems:
             positive("counts", self.counts, "For example 0.2, or leave it out.")
         if not isinstance(self.ranked, bool):
             raise ParameterError("ranked", self.ranked, "it must be True or False")
-        if self.unit is not None:
+        if self.unit not in (None, USER, ROW, BASKET):
             label("unit", self.unit)
         if self.given is not None and not isinstance(self.given, str):
             self._check_given(self.given)
@@ -101,7 +100,7 @@ class BestItems:
 
     @cached_property
     def choice(self) -> Choice:
-        """What runs, and why; decided once."""
+        """The mechanism that runs, and the reason; decided once."""
         if self.given is not None and not isinstance(self.given, str):
             return Choice(self.given, CHOSEN_BY_CALLER)
         options: dict[str, Any] = {
@@ -140,7 +139,11 @@ class BestItems:
     def order_noise(self) -> RelativeNoise | None:
         """The noise on counts that the order is made from; None: no such counts are released."""
         mechanism = self.choice.mechanism
-        if mechanism.k == 1 or self.scale is None or not isinstance(mechanism, RankedMargin):
+        if mechanism.k == 1 or self.scale is None:
+            return None
+        from privmax.mechanisms.ranked_margin import RankedMargin
+
+        if not isinstance(mechanism, RankedMargin):
             return None
         return mechanism.noise(self.scale.steps, self.scale.step)
 
@@ -149,18 +152,18 @@ class BestItems:
         return WHOLE if self.scale is None else self.scale
 
     def privacy(self) -> Privacy:
-        """What the answer costs, and all that is released with it."""
+        """Return the cost of the answer and of all that is released with it."""
         privacy = self.choice.mechanism.privacy()
         if self.extra is not None:
             privacy += self.extra
         return privacy if self.counts is None else privacy + self.count_noise.privacy
 
     def describe(self) -> str:
-        """What runs."""
+        """Return a description of the mechanism."""
         return repr(self.choice.mechanism)
 
     def charge(self) -> Charge:
-        """What to charge. A mechanism has bounded range only with nothing beside it."""
+        """Return the charge. A mechanism has bounded range only with nothing beside it."""
         mechanism, privacy = self.choice.mechanism, self.privacy()
         bounded_range = (
             mechanism.bounded_range and self.rows is None and privacy == mechanism.privacy()
@@ -193,15 +196,16 @@ class BestItems:
             return
 
     def draw(self, source: Source, coins: Coins) -> Drawn:
-        """What the mechanism draws from a source, with the names and counts of its items."""
+        """Draw from a source, with the names and counts of the items."""
         outcomes = draw_outcomes(self.choice.mechanism, source.profile, coins)
-        found = zip(source.names(outcomes), outcomes, strict=True)
-        named = [(item, outcome) for item, outcome in found if item is not None]
+        pairs = zip(source.names(outcomes), outcomes, strict=True)
+        named = [(item, outcome) for item, outcome in pairs if item is not None]
         if len(named) > 1 and not is_ranked(self.choice.mechanism):
-            named.sort(key=lambda pair: by_name(pair[0]))
+            key = key_by_name(item for item, _ in named)
+            named.sort(key=lambda pair: key(pair[0]))
         items = tuple(item for item, _ in named)
-        beside = outcomes[0].diagnostics if outcomes else {}
-        diagnostics = {name: _in_units(name, value, source.step) for name, value in beside.items()}
+        extra = outcomes[0].diagnostics if outcomes else {}
+        diagnostics = {name: _in_units(name, value, source.step) for name, value in extra.items()}
         relative = [one.relative for _, one in named if one.relative is not None]
         if self.counts is None and self.order_noise is None:
             return Drawn(items, diagnostics)
@@ -230,7 +234,7 @@ class BestItems:
         return payload.to_json(source.encode)
 
     def read(self, written: Mapping[str, Any]) -> Drawn:
-        """What a ledger recorded."""
+        """Return what a ledger recorded."""
         return Drawn.from_json(written, self.read_item)
 
     def release(self, payload: Drawn) -> Release:

@@ -74,7 +74,7 @@ def ask_in_group(whole: BestItems, groups: Groups) -> BestItems:
 
 @dataclass(frozen=True, kw_only=True)
 class BestPerGroup:
-    """Which items are the best in every group: what runs at what cost. No data enters.
+    """The question for the best items in every group: mechanism and cost. No data enters.
 
     It implements `Releasable`.
 
@@ -90,7 +90,7 @@ class BestPerGroup:
 
     @cached_property
     def finder(self) -> OneKeyEach | None:
-        """What finds groups that are not declared, at their part of the cost."""
+        """The mechanism that finds groups that are not declared, at their part of the cost."""
         share = self.groups.share
         if not share:
             return None
@@ -105,21 +105,21 @@ class BestPerGroup:
         return OneKeyEach(epsilon=cost.epsilon * part, delta=cost.delta * part)
 
     def describe(self) -> str:
-        """What runs."""
+        """Return a description of the mechanism."""
         times = self.groups.groups_per_user
         within = f"{times} groups" if times > 1 else "one group"
-        found = "" if self.finder is None else f", groups by {self.finder!r}"
-        return f"{self.best.describe()} per group, {within} each{found}"
+        finder = "" if self.finder is None else f", groups by {self.finder!r}"
+        return f"{self.best.describe()} per group, {within} each{finder}"
 
     def privacy(self) -> Privacy:
-        """What all groups cost together."""
+        """Return the cost of all groups together."""
         each = self.best.privacy()
         if self.finder is not None:
             each += self.finder.privacy()
         return each * self.groups.groups_per_user
 
     def charge(self) -> Charge:
-        """What to charge. One declared group each leaves a cost of bounded range what it is."""
+        """Return the charge. One declared group each leaves a cost of bounded range unchanged."""
         one = self.best.charge()
         is_alone = self.finder is None and self.groups.groups_per_user == 1
         return Charge(
@@ -141,7 +141,7 @@ class BestPerGroup:
             self.best.preflight(one)
 
     def draw(self, source: GroupSource, coins: Coins) -> DrawnGroups:
-        """What the mechanism draws in every group, with the names and counts of its items."""
+        """Draw in every group, with the names and counts of its items."""
         labels = self.groups.grouping.labels
         if self.finder is None:
             numbers = list(range(len(labels or ())))
@@ -154,19 +154,19 @@ class BestPerGroup:
             drawn += [(number, outcome) for outcome in outcomes if outcome.score is not None]
         # In an open universe nothing is drawn from below the window, so scores are exact.
         assert not any(outcome.below for _, outcome in drawn)
-        found = list(zip(drawn, source.names(drawn), strict=True))
+        named = list(zip(drawn, source.names(drawn), strict=True))
         if not is_ranked(mechanism):
-            found.sort(key=lambda one: (one[0][0], by_name(one[1])))
+            named.sort(key=lambda one: (one[0][0], by_name(one[1])))
         sizes = dict.fromkeys(numbers, 0)
-        for (number, _), _ in found:
+        for (number, _), _ in named:
             sizes[number] += 1
         payload = replace(
             self.draw_nothing(),
-            items=tuple(item for _, item in found),
+            items=tuple(item for _, item in named),
             labels=labels or (),
             sizes=tuple(sizes.values()),
         )
-        places = [place for place, _ in found]
+        places = [place for place, _ in named]
         if self.best.order_noise is not None:
             payload = replace(payload, relative=self._find_relative(places))
         if self.best.counts is not None:
@@ -202,7 +202,7 @@ class BestPerGroup:
         return payload.to_json(source.encode)
 
     def read(self, written: Mapping[str, Any]) -> DrawnGroups:
-        """What a ledger recorded."""
+        """Return what a ledger recorded."""
         return DrawnGroups.from_json(written)
 
     def release(self, payload: DrawnGroups) -> GroupedRelease:
@@ -222,7 +222,7 @@ class BestPerGroup:
         )
 
     def _notes(self) -> tuple[str, ...]:
-        """What to know of the groups, whatever was drawn."""
+        """Remarks about the groups, whatever was drawn."""
         if self.finder is None:
             return ()
         cost = self.finder.privacy() * self.groups.groups_per_user

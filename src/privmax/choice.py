@@ -6,26 +6,23 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from privmax.errors import ParameterError
 from privmax.mechanisms.contract import Mechanism, Outcome, closed_size, require_fit
-from privmax.mechanisms.exponential import Exponential
-from privmax.mechanisms.joint_exponential import JointExponential
 from privmax.mechanisms.nested_margin import NestedMargin
-from privmax.mechanisms.peeling import Ranker
-from privmax.mechanisms.permute_and_flip import PermuteAndFlip
-from privmax.mechanisms.ranked_margin import RankedMargin
-from privmax.mechanisms.registry import MECHANISMS, OPEN_REASON
-from privmax.mechanisms.set_margin import SetMargin
+from privmax.mechanisms.registry import MECHANISMS, OPEN_REASON, registered_name
 from privmax.mechanisms.sets import SetMechanism
-from privmax.mechanisms.sharp_margin import SharpMargin
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import Number, positive, probability, whole
 from privmax.privacy import ADD_REMOVE, DELTA_ADVICE, Neighbors, Privacy, relation
 from privmax.profile import Profile
-from privmax.typical import show_part, typical_misses
 from privmax.universe import OPEN, Universe
+
+if TYPE_CHECKING:
+    from privmax.mechanisms.exponential import Exponential
+    from privmax.mechanisms.peeling import Ranker
+    from privmax.mechanisms.set_margin import SetMargin
 
 MOST_ITEMS = 10_000
 """The largest set that a mechanism is chosen for."""
@@ -82,7 +79,7 @@ def auto(
         >>> auto(epsilon=1, delta="1e-6", k=10).why
         'the universe is open'
         >>> auto(epsilon=1, delta="1e-6", k=10, ranked=True).why
-        'the universe is open; an order needs a lead of 41 records, a set 25; two items are told...
+        'the universe is open; an order needs a lead of 41 records, a set 25; items less than...
     """
     size = Universe.of(universe).size
     price = check_price(epsilon, delta, neighbors, growth, is_open=size is None)
@@ -105,6 +102,8 @@ def auto(
         return (_choose_list if ranked else _choose_set)(price, size, rule, growth, k)
     if size is None:
         return Choice(_nested_margin(price, rule, growth), OPEN_REASON)
+    from privmax.mechanisms.permute_and_flip import PermuteAndFlip
+
     flip = PermuteAndFlip(epsilon=price.epsilon, neighbors=rule)
     if price.delta == 0:
         return Choice(flip, "delta is 0")
@@ -148,6 +147,8 @@ def _choose_set(
     price: Privacy, size: int | None, neighbors: Neighbors, growth: int | None, k: int
 ) -> Choice:
     """The same for the best k."""
+    from privmax.mechanisms.set_margin import SetMargin
+
     epsilon, delta = Fraction(price.epsilon), Fraction(price.delta)
     margin = SetMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, k=k)
     if size is None:
@@ -162,11 +163,14 @@ def _choose_set(
 def _set_contenders(
     price: Privacy, neighbors: Neighbors, k: int
 ) -> tuple[SetMargin | Exponential, ...]:
-    """What releases the best k of a closed universe, with their order or without.
+    """Return mechanisms that release the best k of a closed universe, with their order or without.
 
     Of equals the first is chosen: a delta that buys nothing is not charged. JointExponential is
     not among them: drawing a set by its worst place is what SetMargin without delta does.
     """
+    from privmax.mechanisms.exponential import Exponential
+    from privmax.mechanisms.set_margin import SetMargin
+
     epsilon, delta = Fraction(price.epsilon), Fraction(price.delta)
     pure = SetMargin(epsilon=epsilon, neighbors=neighbors, k=k)
     guarded = SetMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, k=k)
@@ -187,6 +191,12 @@ def _choose_list(
     price: Privacy, size: int | None, neighbors: Neighbors, growth: int | None, k: int
 ) -> Choice:
     """The same for the best k in order."""
+    from privmax.mechanisms.exponential import Exponential
+    from privmax.mechanisms.joint_exponential import JointExponential
+    from privmax.mechanisms.ranked_margin import RankedMargin
+    from privmax.mechanisms.set_margin import SetMargin
+    from privmax.mechanisms.sharp_margin import SharpMargin
+
     epsilon, delta = Fraction(price.epsilon), Fraction(price.delta)
     ranked = RankedMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, growth=growth, k=k)
     if size is None:
@@ -195,7 +205,7 @@ def _choose_list(
         return Choice(
             ranked,
             f"{OPEN_REASON}; an order needs a lead of {needed} records, a set {unranked}; "
-            f"two items are told apart from {ranked.apart()} records on",
+            f"items less than {ranked.apart()} records apart may be in the wrong order",
         )
     _check_number(k, size)
     contenders: list[Mechanism] = [
@@ -214,6 +224,8 @@ def _choose_list(
 
 def _choose_fewest_misses(contenders: Sequence[SetMargin | Exponential], universe: int) -> Choice:
     """The one that misses least on typical profiles, the first of equals; and how much all do."""
+    from privmax.typical import show_part, typical_misses
+
     missed = [typical_misses(mechanism, universe) for mechanism in contenders]
     best = min(range(len(missed)), key=missed.__getitem__)
     each = [
@@ -230,6 +242,8 @@ def _choose_least_lead(contenders: Sequence[Mechanism], universe: int) -> Choice
     By that lead the order of two items is clear as well: where it comes from noisy counts, the
     difference from which on they are told apart counts, if it is larger.
     """
+    from privmax.mechanisms.ranked_margin import RankedMargin
+
     leads = [
         max(lead, mechanism.apart()) if isinstance(mechanism, RankedMargin) else lead
         for mechanism, lead in zip(contenders, _leads(tuple(contenders), universe), strict=True)
@@ -276,10 +290,11 @@ def check_service(mechanism: Mechanism, universe: int | None) -> None:
     invented scores, all 0 in a universe as large, and what it draws is thrown away.
     """
     nobody = Profile([], universe=universe)
-    entry = next((one for one in MECHANISMS.values() if one.load() is type(mechanism)), None)
-    if entry is None:
+    name = registered_name(mechanism)
+    if name is None:
         draw_outcomes(mechanism, nobody, SYSTEM)
         return
+    entry = MECHANISMS[name]
     # What may abstain has a use for delta in an open universe; without one it needs a closed one.
     if entry.needs_closed or (entry.pure and not mechanism.privacy().delta):
         closed_size(nobody)
@@ -287,9 +302,9 @@ def check_service(mechanism: Mechanism, universe: int | None) -> None:
 
 
 def draw_outcomes(mechanism: Mechanism, profile: Profile, coins: Coins) -> Sequence[Outcome]:
-    """What a mechanism draws: one outcome, or up to k, best first where their order is released."""
+    """Draw from a mechanism: one outcome, or up to k, best first where their order is released."""
     if isinstance(mechanism, SetMechanism):
         return mechanism.subset(profile, coins)
     if mechanism.k > 1:
-        return cast(Ranker, mechanism).ranking(profile, coins)
+        return cast("Ranker", mechanism).ranking(profile, coins)
     return [mechanism.draw(profile, coins)]

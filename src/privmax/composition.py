@@ -1,4 +1,4 @@
-"""What k adaptive rounds cost together: the tightest of three theorems, rounded up.
+"""The total cost of k adaptive rounds: the tightest of three theorems, rounded up.
 
 A round has range r when its privacy loss always lies in some interval of length r. The exponential
 mechanism at e is e-private and has range e; any e-private round has range 2e. k rounds, each

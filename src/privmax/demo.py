@@ -25,8 +25,8 @@ from privmax import samples
 from privmax.best_items import BestItems
 from privmax.errors import ParameterError, explain_install
 from privmax.itemsets.baskets import Baskets
+from privmax.itemsets.mining import top_itemsets
 from privmax.itemsets.reading.forms import read_baskets
-from privmax.itemsets.release import top_itemsets
 from privmax.itemsets.source import ItemsetSource
 from privmax.ledger import Ledger
 from privmax.ledger.events import USER
@@ -83,15 +83,16 @@ def tell(
 ) -> None:
     """Print the story, and leave a ledger, two pictures and a report in a folder.
 
-    folder   None: privmax-demo, or a temporary one where that cannot be written
-    command  how privmax is called here, for commands to try next
-    coins    source of random bits; another than the system's for tests and for the README only
+    Args:
+        folder: None: privmax-demo, or a temporary one where that cannot be written.
+        command: How privmax is called here, for commands to try next.
+        coins: Source of random bits; another than the system's for tests and for the README only.
     """
     place, where = _place(folder)
     shop = _Shop(read_baskets(samples.path("receipts"), **COLUMNS))
     _introduce(console, shop)
-    with ExitStack() as held:
-        ledger = held.enter_context(Ledger.create(_new(place / "budget.db"), budget=BUDGET))
+    with ExitStack() as stack:
+        ledger = stack.enter_context(Ledger.create(_new(place / "budget.db"), budget=BUDGET))
         with Console(stderr=True).status("Asking each mechanism"):  # shown on a terminal only
             answers = {
                 name: _ask(mechanism, shop, ledger, coins) for name, mechanism in MECHANISMS.items()
@@ -111,13 +112,13 @@ def tell(
 
 @dataclass(frozen=True)
 class _Shop:
-    """What is known of the invented receipts."""
+    """The public facts about the invented receipts."""
 
     rows: Baskets
 
     @cached_property
     def levels(self) -> list[Level]:
-        """How many pairs were bought by how many members, the most frequent first."""
+        """Numbers of pairs, by the number of members who bought them, most frequent first."""
         return list(self._pairs.histogram(0))
 
     def pair(self, rank: int) -> tuple[str, ...]:
@@ -137,11 +138,11 @@ class _Shop:
         return {article for article in self._articles.names(best) if article is not None}
 
     def missed(self, mechanism: SetMechanism) -> float:
-        """How many of the best articles the mechanism leaves out on average, by its exact law."""
+        """Return how many of the best articles it misses on average, by its exact law."""
         return MANY - mechanism.expect(self._articles.profile, MANY)[1]
 
     def buyers(self, pair: Sequence[str]) -> int:
-        """How many members bought a pair on one receipt."""
+        """Return the number of members who bought a pair on one receipt."""
         labels = list(self.rows.labels)
         if not set(pair) <= set(labels):
             return 0
@@ -183,11 +184,11 @@ class _Barcodes(Sequence[str]):
 
 def _place(folder: Path | None) -> tuple[Path, str]:
     """A folder that can be written, and what to say of it."""
-    wanted = Path(FOLDER) if folder is None else folder
+    path = Path(FOLDER) if folder is None else folder
     try:
-        wanted.mkdir(parents=True, exist_ok=True)
-        with TemporaryFile(dir=wanted):
-            return wanted, str(wanted)
+        path.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=path):
+            return path, str(path)
     except OSError as error:
         if folder is not None:
             reason = f"it cannot be written ({error.strerror})"
@@ -200,16 +201,16 @@ def _place(folder: Path | None) -> tuple[Path, str]:
 
 def _new(file: Path) -> Path:
     """The file, or one numbered after it: a ledger is never made again."""
-    number, found = 1, file
-    while found.exists():
+    number, unused = 1, file
+    while unused.exists():
         number += 1
-        found = file.with_stem(f"{file.stem}-{number}")
-    return found
+        unused = file.with_stem(f"{file.stem}-{number}")
+    return unused
 
 
 def _ask(mechanism: Mechanism, shop: _Shop, ledger: Ledger, coins: Coins) -> Release:
-    """What the mechanism releases, paid by the ledger. One that needs a list of candidates gets
-    all barcodes.
+    """Release with the mechanism, charged to the ledger. One that needs candidates gets all
+    barcodes.
     """
     if mechanism.privacy().delta:
         return top_itemsets(
@@ -329,8 +330,8 @@ def _write_files(
 ) -> dict[str, str]:
     """The files that were written, and what each is."""
     file = Path(ledger.where).name
-    look = f"{command} budget history {quote(str(place / file))}"
-    files = {file: f"the ledger, which lists what was spent:\n{'':23}{look}"}
+    show = f"{command} budget history {quote(str(place / file))}"
+    files = {file: f"the ledger, which lists what was spent:\n{'':23}{show}"}
     if find_spec("matplotlib") is None:
         return files
     from privmax import plots, report
@@ -413,7 +414,7 @@ def _conclude(console: Console, where: str, written: dict[str, str], command: st
 
 
 def _universe(mechanism: Mechanism) -> int | None:
-    """How many pairs a mechanism gets as candidates; None where it needs no list."""
+    """Return the number of pairs a mechanism gets as candidates; None where it needs no list."""
     return None if mechanism.privacy().delta else comb(BARCODES, 2)
 
 

@@ -49,7 +49,7 @@ def portable(value: object) -> object:
 
 
 LIBRARIES = ("pandas", "polars", "pyarrow")
-"""What makes frames, the first choice first."""
+"""The libraries that make frames, the first choice first."""
 
 
 def make_frame(
@@ -160,17 +160,18 @@ _FITS: dict[type, Callable[[Any], bool]] = {
 def format_label(item: object) -> str:
     r"""Return an item as people read it.
 
-    What cannot be printed is spelled out: a label is data, and could forge a line. The empty text
-    is two quotes.
+    What cannot be printed is spelled out: a label is data, and could forge a line. Text that begins
+    or ends with a space is quoted, since it is not the label without it; so is the empty text.
 
     Examples:
-        >>> format_label(("tea", 12)), format_label("a\nb"), format_label("")
-        ('tea, 12', 'a\\nb', '""')
+        >>> format_label(("tea", 12)), format_label("a\nb"), format_label("tea ")
+        ('tea, 12', 'a\\nb', '"tea "')
     """
     if isinstance(item, tuple):
         return ", ".join(map(format_label, item))
     text = str(portable(item))
-    return escape_text(text) if text else '""'
+    shown = escape_text(text)
+    return shown if text and text == text.strip(" \xa0\u3000") else f'"{shown}"'
 
 
 def escape_text(text: str, *, keep: str = "") -> str:

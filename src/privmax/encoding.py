@@ -17,8 +17,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-import numpy as np
-
+from privmax.deferred import is_numpy, np
 from privmax.errors import ParameterError
 from privmax.labels import plain_label
 
@@ -48,7 +47,7 @@ def encode(value: object) -> Any:
         return {"tuple": [encode(part) for part in value]}
     if isinstance(value, frozenset):
         return {"frozenset": sorted((encode(part) for part in value), key=repr)}
-    if isinstance(value, np.generic):
+    if is_numpy(value):
         plain = value.item()
         same = type(plain) in (bool, int, float) and not isinstance(
             value, np.datetime64 | np.timedelta64
@@ -76,7 +75,7 @@ def recordable(values: Iterable[object]) -> bool:
 
 
 UNRECORDABLE = "of a type that a ledger cannot write down exactly"
-"""What is said of a label that is not recordable."""
+"""The message about a label that is not recordable."""
 
 
 def check_recordable(option: str, labels: Iterable[Any]) -> None:

@@ -129,6 +129,29 @@ def refuse_given(
             raise ParameterError(name, value, allowed, remedy)
 
 
+def refuse_same(option: str, name: object, remedy: str, **others: Sequence[object]) -> None:
+    """Refuse a column that another option names as well.
+
+    Args:
+        option: The option that is refused.
+        name: The column that it names.
+        remedy: What to do.
+        **others: What other options name.
+
+    Raises:
+        ParameterError: One of them names it.
+
+    Examples:
+        >>> refuse_same("to", "a", "", item=["a"])
+        Traceback (most recent call last):
+        ...
+        privmax.errors.ParameterError: to='a' is not allowed: the same column is given as item.
+    """
+    for other, names in others.items():
+        if isinstance(name, str) and name in names:
+            raise ParameterError(option, name, f"the same column is given as {other}", remedy)
+
+
 def column_error(option: str, name: object, columns: Sequence[Any], kind: str) -> ParameterError:
     """Return the error about a column that does not exist.
 
@@ -177,7 +200,7 @@ def nearest(name: str, names: Iterable[object]) -> str | None:
 
 
 _MOST_COLUMNS = 20
-"""How many names of columns a message lists."""
+"""The most names of columns that a message lists."""
 
 
 class DataError(PrivmaxError, ValueError):
@@ -249,7 +272,7 @@ class LedgerError(PrivmaxError):
 
     @property
     def message(self) -> str:
-        """What is wrong, without the remedy."""
+        """The message without the remedy."""
         return str(self.args[0]) if self.args else ""
 
     def __str__(self) -> str:
@@ -320,3 +343,11 @@ def shorten(value: object) -> str:
     if len(text) <= _SHOWN:
         return text
     return repr(f"{value[:_SHOWN]}…") if isinstance(value, str) else f"{text[:_SHOWN]}…"
+
+
+def __dir__() -> list[str]:
+    return sorted(
+        name
+        for name, value in globals().items()
+        if isinstance(value, type) and issubclass(value, PrivmaxError | PrivacyWarning)
+    )

@@ -44,17 +44,18 @@ def combine(option: str, kind: type[T], given: T | None, **short: Any) -> T:
             option, f"<{type(given).__name__}>", f"it must be a {kind.__name__}",
             f"For example {kind.__name__}({next(iter(short), '')}=…).",
         )  # fmt: skip
-    value = kind() if given is None else given
+    if given is None:
+        return kind(**short)
     defaults = {one.name: one.default for one in fields(kind)}  # type: ignore[arg-type]
     said = {name: one for name, one in short.items() if one is not defaults[name]}
     for name, one in said.items():
-        inside = getattr(value, name)
+        inside = getattr(given, name)
         if inside is not defaults[name]:
             raise ParameterError(
                 name, one, f"{option}={kind.__name__}({name}={inside!r}) already gives it",
                 "Give one of the two.",
             )  # fmt: skip
-    return replace(value, **said)  # type: ignore[type-var]
+    return replace(given, **said)  # type: ignore[type-var]
 
 
 def moved(homes: Mapping[str, Sequence[str]]) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -94,4 +95,4 @@ IN_DATA = {
     'privmax.Database(place, table="…") as the data': ("table",),
 }
 IN_REQUEST = {"ledger=privmax.Request({0}=…), or ledger.request({0}=…)": ("unit", "check")}
-"""Where options of several functions are now."""
+"""The present place of options that several functions had."""

@@ -11,7 +11,7 @@ from itertools import accumulate, islice
 from typing import Any, ClassVar
 
 from privmax.display import format_label, make_frame
-from privmax.errors import ParameterError
+from privmax.errors import ParameterError, refuse_same
 from privmax.labels import by_name
 from privmax.ledger.payment import digest_labels
 from privmax.numbers import Number, open_probability, positive, probability, whole
@@ -128,11 +128,8 @@ class Groups:
         Raises:
             ParameterError: Something does not.
         """
-        for option, names in (("item", columns.items()), ("user", [columns.user])):
-            if self.by in names:
-                raise ParameterError(
-                    "by", self.by, f"the same column is given as {option}", "Name another column."
-                )
+        remedy = "Name another column."
+        refuse_same("by", self.by, remedy, item=columns.items(), user=[columns.user])
         if columns.score is not None:
             raise ParameterError(
                 "by", self.by, "ready scores have no individuals to count in one group each",
@@ -232,8 +229,9 @@ class DrawnGroups(Drawn):
 class GroupedRelease(Release):
     """A `Release` of every group. Its items are pairs of a group and an item.
 
-    groups       the items of every group, by group, sorted by name; () where there was no answer
-    unanswered   the groups without an answer
+    Attributes:
+        groups: The items of every group, by group, sorted by name; () where there was no answer.
+        unanswered: The groups without an answer.
     """
 
     payload: DrawnGroups
@@ -282,22 +280,22 @@ class GroupedRelease(Release):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to know of the groups, in sentences."""
-        found, item = [], self._titles[0]
+        """Remarks about the groups, in sentences."""
+        notes, item = [], self._titles[0]
         if self.requested > 1 and self.items:
             order = "sorted by name; no order is released."
             if self.ranked:
                 order = "best first, as drawn."
             if self.close is not None:
-                order = "best first, by noisy counts. Not told apart from the item before: ~."
-            found.append(f"{item.capitalize()}s of a group: {order}")
+                order = "best first, by noisy counts. ~ marks an item too close to the one before."
+            notes.append(f"{item.capitalize()}s of a group: {order}")
         if self.unanswered:
             number = f"{len(self.unanswered):,} of {len(self.groups):,} groups"
-            found.append(f"No answer in {number}: no {item} stood out enough there.")
-        return (*found, *self.notes_on_groups)
+            notes.append(f"No answer in {number}: no {item} stood out enough there.")
+        return (*notes, *self.notes_on_groups)
 
     def to_frame(self, library: str | None = None) -> Any:
-        """What was released as a frame, one row per item of a group.
+        """Return the release as a frame, one row per item of a group.
 
         Columns: `group` and `item`; where counts were asked for, `count` and `error`; where the
         order was released, `rank`, from 1 on in every group; and where it was made from noisy
@@ -316,7 +314,7 @@ class GroupedRelease(Release):
         return make_frame({"group": groups, item: self.payload.items}, self._numbers(), library)
 
     def name_answer(self, item: Any) -> str:
-        """What was released in a group, in words."""
+        """Return the answer in a group, in words."""
         return format_label(item)
 
     def name_item(self, item: Any) -> str:

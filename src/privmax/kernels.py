@@ -1,4 +1,4 @@
-"""What all compiled code shares: how it is compiled, and one instruction of the processor.
+"""The common part of all compiled code: its compilation, and one instruction of the processor.
 
 Needs numba (the extra `fast`), so only files of kernels import it, and those are imported only
 where numba is installed.
@@ -104,4 +104,4 @@ def _population(context: Any, word: Any) -> Any:
 
 
 count_ones: Any = intrinsic(_population)
-"""How many bits of a word of 64 are set: the processor's own instruction, for kernels only."""
+"""Counts the set bits of a word of 64: the processor's own instruction, for kernels only."""

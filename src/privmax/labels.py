@@ -7,6 +7,7 @@ anyone who wrote it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
@@ -14,8 +15,7 @@ from fractions import Fraction
 from typing import Any
 from uuid import UUID
 
-import numpy as np
-
+from privmax.deferred import is_numpy, np
 from privmax.errors import DataError
 
 _DAY, _HOUR, _SECOND, _LEAST = (
@@ -32,8 +32,7 @@ SHORT = 1 << 3325
 
 _EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
-_KNOWN = {str, int, float, bytes, Decimal, Fraction, UUID}
-_KNOWN |= {date, datetime, time, timedelta, np.datetime64, np.timedelta64}
+_KNOWN = {str, int, float, bytes, Decimal, Fraction, UUID, date, datetime, time, timedelta}
 """Types whose values have one form each, once they are plain."""
 
 UNKNOWN = (
@@ -56,7 +55,7 @@ def plain_label(label: Any) -> Any:
         return label
     if hasattr(label, "as_py"):
         label = label.as_py()
-    elif isinstance(label, np.generic):
+    elif is_numpy(label):
         label = _of_numpy(label)
     if isinstance(label, str):
         return str.__str__(label)
@@ -114,7 +113,7 @@ def label_by_value(label: Any) -> Any:
         return frozenset(
             sorted(map(label_by_value, label), key=lambda part: (type(part).__name__, repr(part)))
         )
-    if isinstance(label, complex | np.complexfloating):
+    if isinstance(label, complex) or is_numpy(label, "complexfloating"):
         return label_by_value(label.real) if label.imag == 0 else label
     if not isinstance(label, float | Decimal | Fraction) or is_missing(label):
         return label
@@ -131,14 +130,15 @@ def is_known(label: Any, *, sets: bool = False) -> bool:
 
     Tuples are, if their parts are.
 
-    sets    whether frozensets are, too
+    Args:
+        sets: Whether frozensets are, too.
     """
     kind = type(label)
     if kind is tuple or (sets and kind is frozenset):
         return all(is_known(part, sets=sets) for part in label)
-    return kind in _KNOWN or (
-        isinstance(label, datetime | timedelta) and kind.__module__.split(".")[0] == "pandas"
-    )
+    if kind in _KNOWN or (is_numpy(label) and kind in (np.datetime64, np.timedelta64)):
+        return True
+    return isinstance(label, datetime | timedelta) and kind.__module__.split(".")[0] == "pandas"
 
 
 def identify(label: Any) -> tuple[type, Any]:
@@ -172,6 +172,20 @@ def by_name(label: Any) -> tuple[Any, ...]:
     if isinstance(label, (int, float, Fraction)):
         return (0, label, type(label).__name__)
     return (1, str(label), type(label).__name__)
+
+
+def key_by_name(labels: Iterable[Any]) -> Callable[[Any], Any]:
+    """Return a key that sorts these labels as `by_name` does, at once where they are of one kind.
+
+    Examples:
+        >>> sorted([10, 9], key=key_by_name([10, 9])), key_by_name([10, "ale"]) is by_name
+        ([9, 10], True)
+    """
+    return _itself if set(map(type, labels)) in ({str}, {int}) else by_name
+
+
+def _itself(label: Any) -> Any:
+    return label
 
 
 def read_label(label: Any) -> Any:

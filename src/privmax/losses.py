@@ -34,7 +34,7 @@ UNDERFLOW = Fraction(1, 1 << 800)
 """More than all chances together that were too small for floats."""
 
 CUT = 2.0**-30
-"""How much of delta tails may have, of each of the laws that are put together."""
+"""The part of delta for the tails of each of the laws that are put together."""
 
 LONGEST = 1 << 12
 """A law of noise that is put together has at most so many places, or the grid is made coarser."""
@@ -94,7 +94,7 @@ class Deltas:
 
 
 NOTHING = Deltas(0, np.zeros(1), 0)
-"""What is released where there is nothing more."""
+"""The losses of an empty release."""
 
 
 def combine(one: Losses, other: Losses) -> Losses:
@@ -323,8 +323,8 @@ def falls(number: int, gap: Fraction) -> Floats:
         large = [-ball(gap * many * n) for n in range(-(-number // many))]
         start = np.array([nearest(-power.expm1()) for power in large])
         left = np.array([nearest(power.exp()) for power in large])
-    found: Floats = (start[:, None] + left[:, None] * small).ravel()[:number]
-    return found
+    losses: Floats = (start[:, None] + left[:, None] * small).ravel()[:number]
+    return losses
 
 
 def _exponentials(numbers: Floats) -> Floats:

@@ -36,7 +36,7 @@ from privmax.sources.scale import Scale
 from privmax.universe import OPEN_UNIVERSE, Universe
 
 TOLERANCE = Fraction(1, 1 << 20)
-"""How far a value may be from a multiple of `lipschitz`, as a part of it: floats round."""
+"""The distance allowed from a multiple of `lipschitz`, as a part of it: floats round."""
 
 
 MOST_CALLS = 100_000_000
@@ -157,7 +157,7 @@ def maximize(
 
 @dataclass(frozen=True)
 class _Grid:
-    """Which whole numbers stand for values of f: multiples of `lipschitz`, or a public grid."""
+    """The whole numbers that represent values of f: multiples of `lipschitz`, or a public grid."""
 
     lipschitz: Fraction
     scale: Scale
@@ -186,7 +186,7 @@ class _Grid:
                 raise ParameterError.required("n", "the data has no length", remedy)
             bound = Fraction(1, whole("n", len(data) if n is None else n))
         elif n is not None:
-            raise ParameterError("n", n, "lipschitz says it already", "Give one or the other.")
+            raise ParameterError("n", n, "lipschitz already sets it", "Give one or the other.")
         else:
             bound = positive("lipschitz", lipschitz)
         if resolution is None:
@@ -250,14 +250,14 @@ class OracleSource(PlainSource):
     ) -> None:
         self._oracle, self._data, self._score = oracle, data, score
         self.step = scale.step
-        self._found: dict[int, list[Any]] = {}
+        self._labels_by_score: dict[int, list[Any]] = {}
         self.profile = Profile(self, sensitivity=scale.steps)
 
     def __repr__(self) -> str:
         return "OracleSource(<private>)"
 
     def listed(self) -> int:
-        return sum(map(len, self._found.values()))
+        return sum(map(len, self._labels_by_score.values()))
 
     def maximum(self) -> int | None:
         best = self._oracle.best(self._data)
@@ -269,18 +269,18 @@ class OracleSource(PlainSource):
             _read_item(item): item for item in self._oracle.above(bound * self.step, self._data)
         }
         scores = {label: self._score(item) for label, item in items.items()}
-        self._found = {}
+        self._labels_by_score = {}
         for label, score in scores.items():
             if score > bound:
-                self._found.setdefault(score, []).append(label)
-        for labels in self._found.values():
+                self._labels_by_score.setdefault(score, []).append(label)
+        for labels in self._labels_by_score.values():
             labels.sort(key=by_name)
         return sorted(Counter(score for score in scores.values() if score > bound).items())[::-1]
 
     def names(self, outcomes: Sequence[Outcome]) -> list[Any]:
         return [
-            self._found[one.score][one.index]
-            if one.score in self._found and not one.below
+            self._labels_by_score[one.score][one.index]
+            if one.score in self._labels_by_score and not one.below
             else None
             for one in outcomes
         ]

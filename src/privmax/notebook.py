@@ -17,11 +17,13 @@ LONGEST = 300
 class _Cell(NamedTuple):
     """A cell of a table.
 
-    tag          "th" or "td"
-    lines        what it shows
-    align        "left" or "right"
-    more         how many lines are left out
-    is_isolated  whether a line that runs from right to left is kept from turning what is around it
+    Attributes:
+        tag: "th" or "td".
+        lines: What it shows.
+        align: "left" or "right".
+        more: How many lines are left out.
+        is_isolated: Whether a line that runs from right to left is kept from turning what is around
+            it.
     """
 
     tag: str

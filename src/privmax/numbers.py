@@ -18,8 +18,8 @@ from typing import Any
 from privmax.errors import ParameterError
 
 Number = int | float | str | Decimal | Fraction
-"""What a parameter may be given as. A float means the decimal that it prints as: 0.1 is one tenth,
-as "0.1" is.
+"""The types of a parameter. A float means the decimal that it prints as: 0.1 is one tenth, as "0.1"
+is.
 """
 
 DIGITS = 6
@@ -88,6 +88,8 @@ def exact(name: str, value: Number) -> Fraction:
         >>> exact("epsilon", "1/3")
         Fraction(1, 3)
     """
+    if type(value) is Fraction and type(value.numerator) is type(value.denominator) is int:
+        return value
     try:
         if is_float(value):
             return decimal_of(value)
@@ -97,9 +99,9 @@ def exact(name: str, value: Number) -> Fraction:
             and _short(value)
         ):
             number = Fraction(value)
-            return Fraction(
-                int(number.numerator), int(number.denominator)
-            )  # NumPy's integers are Rational too
+            if type(number.numerator) is type(number.denominator) is int:
+                return number
+            return Fraction(int(number.numerator), int(number.denominator))  # of NumPy's integers
     except (ValueError, OverflowError, ZeroDivisionError, TypeError):
         pass  # TypeError: NumPy calls spans of time whole numbers
     raise ParameterError(name, value, f"it must be a finite number{_form(value)}", _spelling(value))
@@ -211,7 +213,8 @@ def open_probability(name: str, value: Number, remedy: str = "For example 1e-6."
     number = exact(name, value)
     if not 0 < number < 1:
         remedy = _percent(value) if 1 < number <= 100 else remedy
-        raise ParameterError(name, value, "it must lie strictly between 0 and 1", remedy)
+        given = as_given(value) if isinstance(value, Fraction) else value
+        raise ParameterError(name, given, "it must lie strictly between 0 and 1", remedy)
     return number
 
 
@@ -250,6 +253,19 @@ def plain(number: Fraction) -> str:
     if math.isfinite(short) and number == decimal_of(short):
         return repr(short)
     return f"{number.numerator}/{number.denominator}"
+
+
+def as_given(number: Fraction) -> float | str:
+    """Return a number as errors show it: a float, or text where it is beyond them.
+
+    Examples:
+        >>> as_given(Fraction(1, 4)), as_given(Fraction(10) ** 400)
+        (0.25, '1e+400')
+    """
+    try:
+        return float(number)
+    except OverflowError:
+        return round_up(number)
 
 
 def round_up(number: Fraction) -> str:

@@ -28,7 +28,7 @@ Integers = NDArray[np.int64]
 
 
 class SingleCounts(Protocol):
-    """Where each individual counts for a bounded number of keys."""
+    """Counts to which each individual adds a bounded number of keys."""
 
     def count_chosen(self, most: int) -> Integers:
         """Return how many individuals each key has if each counts for `most` of its keys."""

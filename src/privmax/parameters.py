@@ -33,11 +33,11 @@ class Parameter(Generic[Given, Value]):
     """
 
     def __init__(
-        self, convert: Callable[..., Value], default: object, beside: str | None, quiet: bool
+        self, convert: Callable[..., Value], default: object, depends_on: str | None, quiet: bool
     ) -> None:
         self.convert = convert
         self.default = default
-        self.beside = beside
+        self.depends_on = depends_on
         self.quiet = quiet
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -69,7 +69,7 @@ def parameter(
     convert: Callable[..., Any],
     *,
     default: object = MISSING,
-    beside: str | None = None,
+    depends_on: str | None = None,
     quiet: bool = False,
     **options: object,
 ) -> Any:
@@ -79,8 +79,8 @@ def parameter(
         convert: Reads what was given, as `convert(name, value, **options)`, or raises a
             ParameterError.
         default: What is read where nothing is given; without one the parameter is required.
-        beside: Another parameter that decides what is allowed: its value, read before, is passed as
-            a third argument.
+        depends_on: Another parameter that decides what is allowed: its value, read before, is
+            passed as a third argument.
         quiet: Whether `repr` leaves it out where it is as by default: ledgers keep what `repr`
             shows, and recorded before the parameter came.
         options: Passed to `convert`.
@@ -92,7 +92,7 @@ def parameter(
         >>> Sample(), Sample(size=3)
         (Sample(size=100), Sample(size=3))
     """
-    return Parameter(partial(convert, **options), default, beside, quiet)
+    return Parameter(partial(convert, **options), default, depends_on, quiet)
 
 
 def optional(convert: Callable[..., Read]) -> Callable[..., Read | None]:
@@ -164,14 +164,14 @@ class Parameters(ExactRepr):
         cls.parameters = {name: members[name] for name in declared}
 
     def __post_init__(self) -> None:
-        """Read what was given: first what stands for itself, then what depends on another."""
+        """Read what was given: first independent parameters, then those that depend on another."""
         values = vars(self)
         for name, declared in self.parameters.items():
-            if declared.beside is None:
+            if declared.depends_on is None:
                 values[name] = declared.convert(name, values[name])
         for name, declared in self.parameters.items():
-            if declared.beside is not None:
-                values[name] = declared.convert(name, values[name], values[declared.beside])
+            if declared.depends_on is not None:
+                values[name] = declared.convert(name, values[name], values[declared.depends_on])
 
     def changed(self) -> dict[str, Any]:
         """Return the parameters that are not as by default, or have no default.
@@ -190,7 +190,7 @@ class Parameters(ExactRepr):
         declared = self.parameters[name]
         if declared.default is MISSING:
             return False
-        extra = () if declared.beside is None else (getattr(self, declared.beside),)
+        extra = () if declared.depends_on is None else (getattr(self, declared.depends_on),)
         usual: object = declared.convert(name, declared.default, *extra)
         return bool(usual == getattr(self, name))
 

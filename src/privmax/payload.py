@@ -1,4 +1,4 @@
-"""What was drawn, and the one description of its fields: ledgers, JSON and notebooks all read it.
+"""A drawn answer, and the one description of its fields: ledgers, JSON and notebooks all read it.
 
 A released field is an attribute of a payload and a `Field` in its `FIELDS`. Nothing else lists what
 a release holds.
@@ -29,7 +29,7 @@ ledger has of it.
 
 
 class Payload(Protocol):
-    """What was drawn for a question. All of it may be published."""
+    """The answer drawn for a question. All of it may be published."""
 
     def to_json(self, write: Write = encode) -> dict[str, Any]:
         """Write all of it for a ledger; `write` writes an item. It never fails: that would
@@ -45,7 +45,7 @@ class Payload(Protocol):
 
 @dataclass(frozen=True)
 class Record:
-    """How a ledger keeps an attribute of a payload.
+    """The form in which a ledger keeps an attribute of a payload.
 
     Args:
         attribute: Of the payload.
@@ -273,9 +273,9 @@ class Drawn:
     @classmethod
     def from_json(cls, written: Mapping[str, Any], read: Read = decode) -> Self:
         """Read what `to_json` wrote; `read` reads an item."""
-        found = {}
+        values = {}
         for one in cls.FIELDS:
             record = one.record
             if record is not None and (record.key in written or not record.optional):
-                found[record.attribute] = record.read(written[record.key], read)
-        return cls(**found)
+                values[record.attribute] = record.read(written[record.key], read)
+        return cls(**values)

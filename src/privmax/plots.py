@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from html import escape
+from itertools import pairwise
 from math import log10
 from pathlib import Path
 from textwrap import fill
@@ -29,10 +30,10 @@ from matplotlib.ticker import LogLocator
 
 from privmax import writing
 from privmax.errors import LedgerError
-from privmax.keyset.plans import KeyPlan
+from privmax.keyset.plans import ALIKE, ALONE, ONE_EACH, ONE_ROUND, KeyPlan
 from privmax.ledger import Event
 from privmax.ledger.events import privacy_of
-from privmax.mechanisms.registry import MECHANISMS
+from privmax.mechanisms.registry import MECHANISMS, describe_mechanism
 from privmax.numbers import plain
 from privmax.planning.comparison import DRAWS, Comparison, percent
 from privmax.planning.plans import (
@@ -46,7 +47,7 @@ from privmax.planning.plans import (
 from privmax.privacy import ADD_REMOVE, Privacy
 
 PICTURES = (".png", ".svg")
-"""What a picture's file name may end in."""
+"""The endings of a picture's file name."""
 
 WIDE, NARROW = 8.0, 4.6
 """Inches from left to right: of a picture by itself, and of one that can be read on a phone."""
@@ -67,7 +68,7 @@ FEW_CELLS = 12
 """So many cells of a table are drawn as bars, with their names."""
 
 SHORTEST = timedelta(seconds=10)
-"""What a time axis shows at least: the history of a new ledger is a moment."""
+"""The least span of a time axis: the history of a new ledger is a moment."""
 
 _STROKES: tuple[dict[str, Any], ...] = (
     {"color": CHOSEN, "linewidth": 2.5},
@@ -75,8 +76,8 @@ _STROKES: tuple[dict[str, Any], ...] = (
     {"color": "#444444", "linewidth": 1.5, "linestyle": "--"},
     {"color": "#cc79a7", "linewidth": 2, "linestyle": "-."},
 )
-"""How up to four lines of a picture are told apart, also where one covers another and where there
-is no color.
+"""The strokes of up to four lines of a picture, distinct also where one covers another and without
+color.
 """
 
 _K_STROKES: dict[str, dict[str, Any]] = {
@@ -87,28 +88,32 @@ _K_STROKES: dict[str, dict[str, Any]] = {
     "Exponential": {"color": "#cc79a7", "linestyle": "-.", "linewidth": 2},
     "PermuteAndFlip": {"color": "#56b4e9", "marker": "s", "markersize": 3},
     "JointExponential": {"color": "#b7a900", "linestyle": ":", "linewidth": 2.5},
+    ONE_ROUND: {"color": "#444444", "linestyle": "--"},
+    ONE_EACH: {"color": "#e69f00", "linestyle": "-.", "linewidth": 2},
+    ALIKE: {"color": CHOSEN, "linewidth": 2.5},
+    ALONE: {"color": CHOSEN, "linestyle": ":", "linewidth": 2.5},
 }
-"""How the mechanisms for lists are told apart in pictures over k."""
+"""The strokes of the mechanisms for lists in pictures over k, and of the ways to find keys."""
 
 _OTHER_STROKE: dict[str, Any] = {"color": OTHERS, "marker": "^", "markersize": 3}
-"""How one is drawn that has no stroke of its own."""
-
-_DASHES: tuple[tuple[float, ...], ...] = ((), (4, 2), (4, 2, 1, 2), (1, 2))
-"""How ways to find keys are told apart."""
+"""The stroke of a mechanism that has none of its own."""
 
 BEST_OR_NOTHING = "the best", "another", "nothing"
 
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
+_TWO = " × "
+"""Between the names of two columns that count together."""
+
 _LINES = "stroke-linejoin: round; stroke-linecap: butt"
 
 HIGHEST = Fraction(10**300)
-"""What is above it is drawn there."""
+"""The height at which larger values are drawn."""
 
 
 @dataclass
 class _Line:
-    """What was granted and what was spent, at the times they changed."""
+    """The granted and the spent amounts, at the times they changed."""
 
     times: list[datetime] = field(default_factory=list)
     budgets: list[Privacy] = field(default_factory=list)
@@ -134,6 +139,7 @@ def planning(planned: Plan, *, wide: float = WIDE) -> Figure:
     """
     rows = [row for row in planned.rows if row.lead is not None]
     cost = price_in_words(planned.privacy, planned.neighbors)
+    choice = describe_mechanism(planned.chosen.mechanism, planned.why)
     with _style():
         figure, axes = _bars(
             [f"{row.name}{' *' if row.chosen else ''}" for row in rows],
@@ -156,7 +162,7 @@ def planning(planned: Plan, *, wide: float = WIDE) -> Figure:
             axes,
             planned.title(),
             cost,
-            [f"* chosen by auto: {planned.why}.", *_absent(planned.rows)],
+            [f"* chosen by auto: {choice}.", *_absent(planned.rows)],
             _width(wide),
         )
     return figure
@@ -217,8 +223,9 @@ def chances(
 
     The picture is as private as its data.
 
-    lines    of each mechanism, by name: the chances by size, ascending
-    marked   a size to point at, and what it is
+    Args:
+        lines: Of each mechanism, by name: the chances by size, ascending.
+        marked: A size to point at, and what it is.
     """
     with _style():
         figure = Figure(figsize=(8, 3.6), layout="constrained")
@@ -252,8 +259,9 @@ def chances(
 def leads(plans: Mapping[int, Plan], *, marked: int) -> Figure:
     """Draw the lead that each mechanism needs for the best k, over k, and what no one can do.
 
-    plans    by k, ascending
-    marked   the k that was asked for
+    Args:
+        plans: By k, ascending.
+        marked: The k that was asked for.
     """
     last = plans[max(plans)]
     lines = _over_k(plans, lambda row: None if row.lead is None else _drawable(max(row.lead, 1)))
@@ -294,8 +302,6 @@ def keys_needed(plans: Mapping[int, KeyPlan], *, marked: int) -> Figure:
     last = plans[max(plans)]
     with _style():
         figure, axes = _k_axes(lines, marked, ())
-        for line, dashes in zip(axes.get_lines()[1:], _DASHES, strict=False):
-            line.set_linestyle((0, dashes))
         axes.set_yscale("log")
         axes.yaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5), numticks=12))
         axes.yaxis.set_major_formatter(lambda people, _: short(round(people)))
@@ -312,8 +318,9 @@ def keys_needed(plans: Mapping[int, KeyPlan], *, marked: int) -> Figure:
 def misses(compared: Mapping[int, Comparison], *, marked: int) -> Figure:
     """Draw which part of the best k each mechanism misses, over k: as private as its data.
 
-    compared    by k, ascending
-    marked   the k that was asked for
+    Args:
+        compared: By k, ascending.
+        marked: The k that was asked for.
     """
     last = compared[max(compared)]
     lines = _over_k(compared, lambda row: 100 * row.misses)
@@ -342,6 +349,10 @@ def spending(events: Iterable[Event], *, title: str) -> Figure:
 
     Each step is a charge; the line above is the budget. Events are in the order in which they
     happened: one whose clock had gone back is drawn at the time of the one before it.
+
+    Args:
+        events: Of one ledger.
+        title: Its title.
     """
     whole, accounts, last = _lines(events)
     start = whole.times[0]
@@ -364,27 +375,75 @@ def spending(events: Iterable[Event], *, title: str) -> Figure:
 def shapes(
     functions: Mapping[str, Sequence[Mapping[str, Any]]], *, label: str, most: int = 6
 ) -> Figure:
-    """Draw what the columns of an additive model add to the log-odds of a label.
+    """Draw what the columns of an additive model add to the log-odds of a label, or to a number.
 
-    Those that move them most come first.
+    Those that move it most come first. Noise reaches two deviations up and down, where it is known.
 
     Args:
-        functions: `shape_functions_` of a `PrivateGAM`.
-        label: The label that they are the log-odds of.
+        functions: `shape_functions_` of a `PrivateGAM` or a `PrivateRegressor`.
+        label: The label that they are the log-odds of, or what the number is.
         most: How many are drawn.
     """
     ranked = sorted(functions.items(), key=lambda one: -_swing_of(one[1]))[:most]
-    title = f"What adds to the log-odds of {label}"
+    is_effect = any("effect" in entry for _, entries in ranked for entry in entries[:1])
+    title = f"What adds to {label}" if is_effect else f"What adds to the log-odds of {label}"
     with _style():
         rows = max(-(-len(ranked) // 2), 1)
         figure = Figure(figsize=(8, 0.6 + 2.4 * rows), layout="constrained")
         panels = figure.subplots(rows, 2, squeeze=False).ravel()
         for axes, (name, entries) in zip(panels, ranked, strict=False):
-            _shape(axes, name, entries)
+            of_two = _TWO in name
+            _shape(axes, name, entries, of_two=of_two, size=6 if of_two else 7)
         for axes in panels[len(ranked) :]:
             axes.set_visible(False)
         figure.suptitle(title, x=0.01, ha="left")
         figure.set_label(title)
+    return figure
+
+
+def shape(
+    name: str, entries: Sequence[Mapping[str, Any]], *, label: str, wide: float = NARROW
+) -> Figure:
+    """Draw what one column of an additive model adds, with a band of its noise.
+
+    The band reaches two deviations up and down, where they are known.
+
+    Args:
+        name: Of the column.
+        entries: Of `shape_functions_`.
+        label: What it adds to.
+        wide: Inches from left to right.
+    """
+    with _style():
+        tall = 0.6 + 0.2 * len(entries) if len(entries) <= FEW_CELLS else 2.2
+        figure = Figure(figsize=(wide, tall), layout="constrained")
+        _shape(figure.subplots(), "", entries, of_two=_TWO in name, size=8)
+        figure.set_label(f"What {name} adds to {label}")
+    return figure
+
+
+def errors(ends: Sequence[float], counts: Sequence[int], noise: float, *, wide: float) -> Figure:
+    """Draw noisy counts of errors as a histogram, with two deviations of the noise up and down.
+
+    Args:
+        ends: Of the bins.
+        counts: With noise.
+        noise: Its deviation.
+        wide: Inches from left to right.
+    """
+    middles = [(low + high) / 2 for low, high in pairwise(ends)]
+    with _style():
+        figure = Figure(figsize=(wide, 2.2), layout="constrained")
+        axes = figure.subplots()
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.bar(
+            middles, counts, width=0.9 * (ends[1] - ends[0]), color=OTHERS, yerr=2 * noise,
+            error_kw={"ecolor": BUDGET, "elinewidth": 0.8},
+        )  # fmt: skip
+        axes.axhline(0, color=BUDGET, linewidth=0.8)
+        axes.set_xlabel("target less prediction")
+        axes.set_ylabel("rows, with noise")
+        figure.set_label("Errors of the fitted rows")
     return figure
 
 
@@ -393,6 +452,9 @@ def svg(figure: Figure) -> str:
 
     It refers to nothing outside itself and its letters are outlines. Its ids begin with a digest of
     it, so that several can be on one page.
+
+    Args:
+        figure: The figure.
     """
     file = io.StringIO()
     with _style(), _without_glyphs():
@@ -410,7 +472,15 @@ def svg(figure: Figure) -> str:
 
 
 def write(figure: Figure, path: str | Path) -> None:
-    """Write a .png or .svg file."""
+    """Write a figure to a file.
+
+    Args:
+        figure: The figure.
+        path: The file, whose ending says the format: .png or .svg.
+
+    Raises:
+        ParameterError: It has another ending, or cannot be written.
+    """
     if Path(path).suffix.lower() == ".svg":
         prolog = '<?xml version="1.0" encoding="utf-8"?>\n'
         writing.write(prolog + svg(figure), path, "plot", PICTURES)
@@ -422,7 +492,14 @@ def write(figure: Figure, path: str | Path) -> None:
 
 
 def check(path: str | Path) -> None:
-    """Refuse (ParameterError) a place where no picture could be written now. Leaves nothing."""
+    """Check that a picture could be written to a path now. Leaves nothing.
+
+    Args:
+        path: The file.
+
+    Raises:
+        ParameterError: It could not.
+    """
     writing.check_file(path, "plot", PICTURES)
 
 
@@ -564,31 +641,48 @@ def _absent(rows: Iterable[Row]) -> list[str]:
     return [f"{reason}: {', '.join(names)}." for reason, names in reasons.items()]
 
 
+def _value_of(entry: Mapping[str, Any]) -> float:
+    """Return an entry of a table: log-odds of a label, or an effect on a number."""
+    return float(entry["effect"] if "effect" in entry else entry["log_odds"])
+
+
 def _swing_of(entries: Sequence[Mapping[str, Any]]) -> float:
     """Return how far apart the least and the most of a table are."""
-    values = [float(entry["log_odds"]) for entry in entries]
+    values = [_value_of(entry) for entry in entries]
     return max(values) - min(values)
 
 
-def _shape(axes: Axes, name: str, entries: Sequence[Mapping[str, Any]]) -> None:
+def _shape(
+    axes: Axes, name: str, entries: Sequence[Mapping[str, Any]], *, of_two: bool, size: int
+) -> None:
     """One table: a bar for each cell where they are few, else a line over all of them."""
     axes.set_title(_shorten(name, 40), loc="left", size=9)
     axes.spines[["top", "right"]].set_visible(False)
-    of_two = " × " in name
     if of_two:  # those that say most, of many
-        entries = sorted(entries, key=lambda entry: -abs(entry["log_odds"]))[: FEW_CELLS // 2]
+        entries = sorted(entries, key=lambda entry: -abs(_value_of(entry)))[: FEW_CELLS // 2]
     labels = [_shorten(str(entry["cell"]), 2 * LONGEST if of_two else LONGEST) for entry in entries]
-    values = [float(entry["log_odds"]) for entry in entries]
+    values = [_value_of(entry) for entry in entries]
+    noise = [2 * float(entry.get("noise", 0)) for entry in entries]
     places = range(len(values))
     if len(values) <= FEW_CELLS:
-        axes.barh(places, values, color=[CHOSEN if one >= 0 else LIMIT for one in values])
-        axes.set_yticks(places, labels, size=6 if of_two else 7)
+        colors = [CHOSEN if one >= 0 else LIMIT for one in values]
+        bars: dict[str, Any] = {"color": colors}
+        if any(noise):
+            bars |= {"xerr": noise, "error_kw": {"ecolor": BUDGET, "elinewidth": 1}}
+        axes.barh(places, values, **bars)
+        axes.set_yticks(places, labels, size=size)
         axes.invert_yaxis()
         axes.axvline(0, color=BUDGET, linewidth=0.8)
         return
+    if any(noise):
+        low, high = (
+            [value + side * one for value, one in zip(values, noise, strict=True)]
+            for side in (-1, 1)
+        )
+        axes.fill_between(places, low, high, step="mid", color=OTHERS, alpha=0.5, linewidth=0)
     axes.step(places, values, where="mid", color=CHOSEN)
     axes.axhline(0, color=BUDGET, linewidth=0.8)
-    axes.set_xticks([0, len(values) - 1], [labels[0], labels[-1]], size=7)
+    axes.set_xticks([0, len(values) - 1], [labels[0], labels[-1]], size=size)
     first, last = axes.get_xticklabels()
     first.set_horizontalalignment("left")
     last.set_horizontalalignment("right")
@@ -681,3 +775,10 @@ def _time_axis(axes: Axes, start: datetime, end: datetime) -> None:
     axes.xaxis.set_major_locator(AutoDateLocator(tz=UTC, maxticks=7))  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_formatter(DateFormatter(form, tz=UTC))  # type: ignore[no-untyped-call]
     axes.set_xlabel(f"UTC, from {start:%Y-%m-%d %H:%M}")
+
+
+def __dir__() -> list[str]:
+    return [
+        "chances", "comparison", "keys_needed", "leads", "misses", "planning", "shapes", "spending",
+        "svg", "write",
+    ]  # fmt: skip

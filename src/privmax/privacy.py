@@ -11,7 +11,7 @@ from privmax.numbers import Amount, Number, nonnegative, plain, probability
 from privmax.parameters import Exact, Parameters, parameter
 
 Neighbors = Literal["add-remove", "replace"]
-"""Which data sets are neighbors: one record more or less, or one record exchanged for another."""
+"""The relation of data sets: one record more or less, or one record exchanged for another."""
 
 ADD_REMOVE: Final = "add-remove"
 REPLACE: Final = "replace"

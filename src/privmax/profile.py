@@ -1,4 +1,4 @@
-"""How many candidates are at each score, from the top down.
+"""A profile: the number of candidates at each score, from the top down.
 
 It is all that a mechanism ever sees of the data.
 
@@ -32,11 +32,11 @@ LARGEST_UNIVERSE = 1 << 1000
 
 
 _FIRST_LOOK = 127
-"""How far below the top a rank is looked for first."""
+"""The distance below the top within which a rank is looked for first."""
 
 
 class Reader(Protocol):
-    """What a profile asks of the scores.
+    """The interface by which a profile reads the scores.
 
     Scores are integers; only listed candidates count.
     """
@@ -63,6 +63,17 @@ class RankedReader(Reader, Protocol):
         ...
 
 
+@runtime_checkable
+class DeepReader(Reader, Protocol):
+    """A reader that finds the score of a rank, where candidates become so many toward a score of 0
+    that to list them all is not possible.
+    """
+
+    def nth(self, number: int) -> int | None:
+        """Return the score of the `number`-th candidate above 0, highest first; None: of fewer."""
+        ...
+
+
 class Profile:
     """Scores with multiplicities, highest first.
 
@@ -71,9 +82,6 @@ class Profile:
             only as deep as needed.
         universe: How many candidates there are, listed or not; None: open, not known in advance.
         sensitivity: By how many units one individual can move a score.
-        steep: Whether candidates become so many toward a score of 0 that to list them all is not
-            possible. Then a rank is looked for in small steps, so that hardly more is listed than
-            it takes.
 
     Raises:
         ParameterError: The universe is smaller than what is listed, or beyond 2^1000.
@@ -93,7 +101,6 @@ class Profile:
         *,
         universe: int | None = None,
         sensitivity: int = 1,
-        steep: bool = False,
     ) -> None:
         self._levels: Reader = _Levels(levels) if isinstance(levels, Iterable) else levels
         self.universe = None if universe is None else whole("universe", universe)
@@ -102,7 +109,6 @@ class Profile:
                 "universe", "over 2^1000", "it must not exceed 2^1000", 'Declare it "open".'
             )
         self.sensitivity = whole("sensitivity", sensitivity)
-        self._steep = steep
         self._unlisted: int | None = None
         if self.universe is not None:
             self._unlisted = self.universe - self._levels.listed()
@@ -115,6 +121,7 @@ class Profile:
         self._top: int | None = None
         self._depth: float | None = None  # above it all levels are among those that were seen
         self._seen: Sequence[Level] = ()
+        self._last: Window | None = None
 
     def __repr__(self) -> str:
         return "Profile(<private>)"
@@ -173,7 +180,8 @@ class Profile:
         """Return how far the `rank`-th highest score is below the top.
 
         It is found by looking ever deeper, first at `width`; or in the levels of the `rank` highest
-        listed candidates, which are at most `rank`, where a reader gives these at once.
+        listed candidates, which are at most `rank`, where a reader gives these at once; or where a
+        reader finds that score.
         """
         if self.universe is not None and rank > self.universe:
             raise ParameterError("rank", rank, "it must not exceed the size of the universe")
@@ -182,30 +190,30 @@ class Profile:
             self._depth = self._seen[-1][0] - 1 if len(self._seen) == rank else -math.inf
             if self._seen:
                 width = max(self.top() - self._seen[-1][0] + 1, 0)
-        before: tuple[int, int] | None = None
-        if self._steep:
-            width = min(width, self.top() // 16 + 1)
+        if isinstance(self._levels, DeepReader) and sum(n for _, n in self._seen) < rank:
+            score = self._levels.nth(rank)
+            width = max(width, self.top() + 1 - (0 if score is None else score))
         while True:  # ends: each look is deeper, down to the last candidate
             seen = self._window(width)
-            number = sum(seen.counts)
-            if number >= rank or (seen.rest is None and seen.top == seen.floor):
+            if sum(seen.counts) >= rank or (seen.rest is None and seen.top == seen.floor):
                 return seen.depth(rank)
-            score, width = seen.top - width, 2 * width + 1
-            if self._steep and score > 0:
-                width = min(width, seen.top - _closer(score, number, before, rank))
-                before = score, number
+            width = 2 * width + 1
 
     def _window(self, width: int) -> Window:
         top = self.top()
         floor = top - width
         if self._unlisted is None:
             floor = max(floor, 0)
+        if self._last is not None and self._last.floor == top - floor:
+            return self._last
         levels = [level for level in self._read(floor) if level[0] > floor]
         if self._unlisted and floor < 0:
             levels = _merge(levels, self._unlisted)
-        counts = tuple(count for _, count in levels)
+        counts = tuple([count for _, count in levels])
         rest = None if self.universe is None else self.universe - sum(counts)
-        return Window(top, tuple(top - score for score, _ in levels), counts, top - floor, rest)
+        depths = tuple([top - score for score, _ in levels])
+        self._last = Window(top, depths, counts, top - floor, rest)
+        return self._last
 
     def _read(self, above: int) -> Iterable[Level]:
         """Return the listed levels above a score and perhaps some below.
@@ -245,7 +253,7 @@ class Window:
 
     @cached_property
     def _upto(self) -> list[int]:
-        """How many candidates are at each level above the floor or higher."""
+        """The number of candidates at each level above the floor or higher."""
         return list(accumulate(self.counts))
 
     def blocks(self) -> list[tuple[int, int | None]]:
@@ -298,26 +306,6 @@ class Window:
             17
         """
         return sum((self.top - depth) * count for depth, count in self.first(rank))
-
-
-def _closer(score: int, number: int, before: tuple[int, int] | None, rank: int) -> int:
-    """Return the score to look down to next, of those above which `number` candidates stand.
-
-    At first a little less. Then, by the power law through this score and the one before with their
-    numbers, where it reaches the rank, or half the way there if that is far; but at most 15/16 of
-    the score and at least half of it, or three quarters where few were found lately and the rank is
-    not far: there numbers may leap.
-    """
-    most = score - -(-score // 16)
-    if before is None:
-        return most
-    steepness = math.log(number / before[1]) / math.log(before[0] / score)
-    least = score * 3 // 4 if steepness < 1 and 16 * number >= rank else score // 2
-    if steepness == 0:
-        return min(least, most)
-    goal = rank if rank <= 2 * number else math.sqrt(number * rank)
-    wanted = math.exp(math.log(score) - math.log(goal / number) / steepness)
-    return min(max(least, int(wanted)), most)
 
 
 def _merge(levels: list[Level], zeros: int) -> list[Level]:

@@ -20,18 +20,16 @@ from typing import Any, NamedTuple
 
 from flint import arb
 
-from privmax.counts import (
+from privmax.count_costs import (
     LEAST_PARTS,
     PARTS,
     ROUNDED,
-    Noise,
-    count_moved,
     least_scale,
-    read_parts,
     ripple,
     rounded_delta,
     start_scale,
 )
+from privmax.counts import Noise, count_moved, draw_gaussians, draw_laplaces, read_parts
 from privmax.errors import ParameterError
 from privmax.noise.balls import START, ball, precision
 from privmax.noise.coins import Coins
@@ -45,8 +43,9 @@ from privmax.privacy import ADD_REMOVE, Neighbors, Privacy
 class Place(NamedTuple):
     """A place in a list that is sorted by noisy counts.
 
-    number     which of the counts is there, from 0
-    relative   its noisy count less that of the first place, in steps; 0 or below
+    Attributes:
+        number: Which of the counts is there, from 0.
+        relative: Its noisy count less that of the first place, in steps; 0 or below.
     """
 
     number: int
@@ -86,7 +85,8 @@ class RelativeNoise(Noise):
             >>> RelativeLaplace(scale="0.001").rank([640, 912], SYSTEM)
             [Place(number=1, relative=0), Place(number=0, relative=-272)]
         """
-        noisy = [self.parts * count + self.draw(coins) for count in counts]
+        drawn = self.draw_all(len(counts), coins)
+        noisy = [self.parts * count + more for count, more in zip(counts, drawn, strict=True)]
         # Sorting is stable, and the order in which counts are given may follow from true ones.
         order = sorted(_shuffle(len(noisy), coins), key=lambda index: -noisy[index])
         # Only differences are rounded: how a noisy count itself is rounded is not a function of
@@ -95,8 +95,8 @@ class RelativeNoise(Noise):
 
     def add_all(self, counts: Sequence[int], coins: Coins) -> tuple[int | float, ...]:
         """All counts of one release with noise, less the highest, in units of the scores."""
-        found = dict(self.rank(counts, coins))
-        return tuple(self.in_units(found[number]) for number in range(len(counts)))
+        differences = dict(self.rank(counts, coins))
+        return tuple(self.in_units(differences[number]) for number in range(len(counts)))
 
     def _round(self, parts: int) -> int:
         """To the nearest step; no number of parts is between two, as a step has an odd number."""
@@ -138,6 +138,9 @@ class RelativeLaplace(RelativeNoise):
 
     def draw(self, coins: Coins) -> int:
         return discrete_laplace(self.scale / self.step, coins)
+
+    def draw_all(self, number: int, coins: Coins) -> list[int]:
+        return draw_laplaces(self.scale / self.step, number, coins)
 
     def weigh(self, parts: int) -> float:
         return math.exp(-float(abs(parts) * self.step / self.scale))
@@ -193,6 +196,9 @@ class RelativeGaussian(RelativeNoise):
 
     def draw(self, coins: Coins) -> int:
         return discrete_gaussian(self.variance, coins)
+
+    def draw_all(self, number: int, coins: Coins) -> list[int]:
+        return draw_gaussians(self.variance, number, coins)
 
     def weigh(self, parts: int) -> float:
         return math.exp(-float(parts**2 / (2 * self.variance)))

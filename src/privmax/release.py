@@ -7,17 +7,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from privmax.counts import Noise
 from privmax.display import format_label, make_frame, to_json
 from privmax.errors import LedgerError, ParameterError, PrivmaxError
 from privmax.ledger.events import Charge
-from privmax.ledger.ledger import Ledger
-from privmax.ledger.payment import Description, Draw, Payment
 from privmax.ledger.request import Request, is_strict
-from privmax.mechanisms.gap_test import GapTest
-from privmax.mechanisms.registry import describe_mechanism
+from privmax.mechanisms.registry import describe_mechanism, registered_name
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.notebook import facts
 from privmax.numbers import round_up
@@ -26,15 +23,19 @@ from privmax.privacy import Neighbors, Privacy, describe_privacy
 from privmax.relative import RelativeNoise
 from privmax.warnings import warn_of_price
 
+if TYPE_CHECKING:
+    from privmax.ledger.ledger import Ledger
+    from privmax.ledger.payment import Description, Draw
+
 CHECKED = "a check only: the data can be read and fits the question; nothing was drawn or charged"
-"""Why a release has no answer that was only checked."""
+"""The reason why a release that was only checked has no answer."""
 
 CHOSEN_BY_CALLER = "you chose it"
-"""Why a mechanism runs that the caller gave or named."""
+"""The reason for a mechanism that the caller gave or named."""
 
 
 class Procedure(Protocol):
-    """What ran: a mechanism, a published method, the rounds of a fit, the runs of a search."""
+    """A procedure that ran: a mechanism, a published method, rounds of a fit, runs of a search."""
 
     @property
     def neighbors(self) -> Neighbors:
@@ -43,7 +44,7 @@ class Procedure(Protocol):
 
     @property
     def k(self) -> int:
-        """How many items it releases at most."""
+        """The most items it releases."""
         ...
 
     def privacy(self) -> Privacy:
@@ -53,31 +54,32 @@ class Procedure(Protocol):
 
 @dataclass(frozen=True)
 class Release:
-    """What was released. Everything in it is charged by `privacy`, so all of it may be published.
+    """A release. Everything in it is charged by `privacy`, so all of it may be published.
 
     A release is the sequence of its items: it can be iterated over, has a length, and is false when
     there was no answer. Equal releases have one hash; a notebook shows a table.
 
-    items         the chosen items: best first if `ranked`, otherwise a set, sorted by name; empty
-                  if there was no answer
-    privacy       what it cost, whether or not there was an answer
-    mechanism     what ran
-    why           why that mechanism
-    diagnostics   what the same cost also charged, e.g. near_maximizers, max_estimate
-    request       with a ledger: the id it was charged under; with it the same release can be had
-                  again
-    recorded      None; or when the answer was recorded, UTC, if that was before: it was returned
-                  from the ledger, and no data was read for it
-    unit          what the cost hides: "user", "row", "basket"; None: not given
-    requested     how many items were asked for; there may be fewer
-    counts        noisy counts of the items, in their order, where `counts` asked for them: scores
-                  in their units, each within `error` of the true one in 95 of 100 cases
-    noise         the law of their noise; None: no counts were asked for, or the noise is not known
-    counts_privacy   the part of `privacy` that they cost; None: no counts were asked for
-    relative      where the order was made from noisy counts: each of these less that of the first
-                  item, in units of the scores; otherwise None. The difference of two is within
-                  `apart` of the true one in 95 of 100 cases
-    relative_noise   the law of the noise in these; otherwise None
+    Attributes:
+        items: The chosen items: best first if `ranked`, otherwise a set, sorted by name; empty if
+            there was no answer.
+        privacy: What it cost, whether or not there was an answer.
+        mechanism: What ran.
+        why: Why that mechanism.
+        diagnostics: What the same cost also charged, e.g. near_maximizers, max_estimate.
+        request: With a ledger: the id it was charged under; with it the same release can be had
+            again.
+        recorded: None; or when the answer was recorded, UTC, if that was before: it was returned
+            from the ledger, and no data was read for it.
+        unit: What the cost hides: "user", "row", "basket"; None: not given.
+        requested: How many items were asked for; there may be fewer.
+        counts: Noisy counts of the items, in their order, where `counts` asked for them: scores in
+            their units, each within `error` of the true one in 95 of 100 cases.
+        noise: The law of their noise; None: no counts were asked for, or the noise is not known.
+        counts_privacy: The part of `privacy` that they cost; None: no counts were asked for.
+        relative: Where the order was made from noisy counts: each of these less that of the first
+            item, in units of the scores; otherwise None. The difference of two is within `apart` of
+            the true one in 95 of 100 cases.
+        relative_noise: The law of the noise in these; otherwise None.
     """
 
     payload: Drawn
@@ -172,7 +174,7 @@ class Release:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to know of the items, in sentences: what their order means, that fewer came."""
+        """Remarks about the items, in sentences: what their order means, that fewer came."""
         notes = []
         if len(self.items) > 1 and not self.ranked:
             notes.append("Sorted by name; their order is not released.")
@@ -185,14 +187,14 @@ class Release:
         return tuple(notes)
 
     def _describe_order(self) -> str:
-        """What the order of the items means."""
-        if isinstance(self.mechanism, GapTest):
+        """Describe the meaning of the order of the items."""
+        if registered_name(self.mechanism) == "gap-test":
             return "Best first: the order is right, or there is no answer."
         if self.close is None:
             return "Best first, as drawn: items with close scores may be in the wrong order."
         if not any(self.close):
-            return "Best first, by noisy counts: each item is told apart from the next."
-        return "Best first, by noisy counts. Not told apart from the item before: ~."
+            return "Best first, by noisy counts: each item is clearly ahead of the next."
+        return "Best first, by noisy counts. ~ marks an item too close to the one before."
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.items)
@@ -202,7 +204,7 @@ class Release:
 
     @property
     def fields(self) -> tuple[Field, ...]:
-        """What the release consists of, and how each part of it is written."""
+        """The fields of the release, and how each of them is written."""
         return self.payload.FIELDS
 
     def to_dict(self) -> dict[str, Any]:
@@ -231,9 +233,9 @@ class Release:
 
     def _repr_html_(self) -> str:
         """A table for notebooks."""
-        counts = [f": {told}" for told in self.describe_numbers()] or [""] * len(self.items)
-        told = zip(self.items, counts, strict=True)
-        items = [f"{format_label(item)}{count}" for item, count in told]
+        counts = [f": {text}" for text in self.describe_numbers()] or [""] * len(self.items)
+        pairs = zip(self.items, counts, strict=True)
+        items = [f"{format_label(item)}{count}" for item, count in pairs]
         return facts(
             "Release",
             {
@@ -259,14 +261,14 @@ class Release:
         """
         if self.checked:
             return "checked; nothing was drawn or charged"
-        counts = [f": {told}" for told in self.describe_counts()] or [""] * len(self.items)
-        told = zip(self.items[:_SHOWN], counts, strict=False)
-        words = ", ".join(f"{_cut(self.name_item(item))}{count}" for item, count in told)
+        counts = [f": {text}" for text in self.describe_counts()] or [""] * len(self.items)
+        text = zip(self.items[:_SHOWN], counts, strict=False)
+        words = ", ".join(f"{_cut(self.name_item(item))}{count}" for item, count in text)
         more = f" and {len(self.items) - _SHOWN} more" if len(self.items) > _SHOWN else ""
         return f"{words or 'no answer'}{more} ({describe_privacy(self.privacy, round_up)})"
 
     def to_frame(self, library: str | None = None) -> Any:
-        """What was released as a frame, one row per item; without an answer it has no rows.
+        """Return the release as a frame, one row per item; without an answer it has no rows.
 
         Columns: `item`; where counts were asked for, `count` and `error`, half the width of its
         95 % interval; where the order was released, `rank`, from 1 on; and where it was made from
@@ -313,7 +315,7 @@ class Release:
 
     @property
     def _titles(self) -> tuple[str, str]:
-        """What the columns of items and of counts are called."""
+        """The titles of the columns of items and of counts."""
         return "item", "count"
 
     def name_item(self, item: Any) -> str:
@@ -322,6 +324,8 @@ class Release:
 
     def describe_counts(self) -> list[str]:
         """The counts in words, such as "912 ± 15 (95 %)"; empty where there are none."""
+        if not self.payload.counts:
+            return []
         error = "" if self.error is None else f" ± {_show(self.error)} (95 %)"
         return [f"{_show(count)}{error}" for count in self.counts]
 
@@ -329,13 +333,14 @@ class Release:
         """The relative counts in words, such as "~ 12 behind ± 46", where ~ marks an item that is
         not told apart from the one before; empty where there are none.
         """
-        if self.relative is None or self.close is None or self.apart is None:
+        if self.payload.relative is None or self.close is None or self.apart is None:
             return []
-        told: list[str] = []
-        for rank, relative, is_close in zip(self.ranks, self.relative, self.close, strict=True):
+        lines: list[str] = []
+        counts = self.payload.relative
+        for rank, relative, is_close in zip(self.ranks, counts, self.close, strict=True):
             behind = f"{_show(-relative)} behind ± {_show(self.apart)}" if rank > 1 else "first"
-            told.append(f"{'~ ' if is_close else ''}{behind}")
-        return told
+            lines.append(f"{'~ ' if is_close else ''}{behind}")
+        return lines
 
     def describe_numbers(self) -> list[str]:
         """All that is released beside each item, in words; empty where nothing is."""
@@ -431,6 +436,7 @@ def answer(
     description: Description | None = None,
     warn: Callable[[], None] | None = None,
     coins: Coins = SYSTEM,
+    check: bool = False,
 ) -> R_co:
     """Answer a question: cost, already recorded?, fits?, read, charge, draw, record, hand out.
 
@@ -443,6 +449,7 @@ def answer(
         warn: Warns of what the answer hides less than it seems. It is called when there is data (an
             error would be the better hint), and with a strict ledger before the charge.
         coins: Source of random bits; for tests only.
+        check: Whether this is only a check, as `check_only` makes it.
 
     Returns:
         What `question.release` makes of what was drawn.
@@ -450,12 +457,16 @@ def answer(
     Raises:
         BudgetError: The budget does not allow it. Nothing was read or charged.
     """
+    if check:
+        return check_only(question, read, ledger, description=description)
     if ledger is None:
         warn_of_price(question.privacy())
         drawn = _draw_unpaid(question, read, warn, coins)
         if isinstance(drawn, BaseException):
             raise drawn  # from here: the frames it went through held what was drawn
         return drawn
+    from privmax.ledger.payment import Description, Payment
+
     # Made before the ledger is asked: a mechanism of the caller's runs here, and may fail.
     empty = question.release(question.draw_nothing())
     charge = question.charge()
@@ -501,10 +512,14 @@ def answer_request(
     coins: Coins = SYSTEM,
 ) -> R_co:
     """Answer a question, or only check it, as its request says; the question has read the unit."""
-    paying = request.payment()
-    if request.check:
-        return check_only(question, read, paying, description=description)
-    return answer(question, read, paying, description=description, coins=coins)
+    return answer(
+        question,
+        read,
+        request.payment(),
+        description=description,
+        coins=coins,
+        check=request.check,
+    )
 
 
 def check_only(
@@ -532,6 +547,8 @@ def check_only(
     """
     refuse_strict(ledger)
     if ledger is not None:
+        from privmax.ledger.payment import Description
+
         charge = question.charge()
         request = Request.charged(ledger, charge.unit)
         what = (description or Description()).to_json(question.describe(), request.dataset)
@@ -578,8 +595,8 @@ def _draw_unpaid(
 
 
 _CUT = (
-    "It was raised while an answer was drawn. The traceback leaves out where: what was drawn is "
-    "there. On invented data, mechanism.draw shows it."
+    "It was raised while an answer was drawn. The traceback omits the place, which could reveal "
+    "the answer. To find the cause, call mechanism.draw on invented data."
 )
 
 

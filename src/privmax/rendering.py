@@ -8,7 +8,6 @@ are filled in once, so that what a value has is never taken for a template.
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from privmax.display import escape_text
@@ -58,6 +57,8 @@ def environment() -> Environment:
 
 
 def _read(name: str) -> str:
+    from importlib.resources import files
+
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 

@@ -48,7 +48,7 @@ OptionalExact = Parameter[Number | None, Fraction | None]
 
 
 class RunCost(Parameters, kw_only=False):
-    """What is known of the privacy cost of one run; all of it holds at once.
+    """The known bounds on the privacy cost of one run; all of them are true at once.
 
     Args:
         epsilon: With `delta`: the run is (epsilon, delta)-private.

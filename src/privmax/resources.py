@@ -1,4 +1,4 @@
-"""What DuckDB may use of this machine: memory, and a folder for what does not fit into it.
+"""The limits of DuckDB on this machine: memory, and a folder for what does not fit into it.
 
 By default that folder is a new one among the system's temporary files, which only this user can
 open, and which is removed when the data has been read. DuckDB's own default would be `.tmp` where
@@ -25,11 +25,12 @@ _SIZE = re.compile(r"[1-9][0-9]*(\.[0-9]+)?\s*(KB|MB|GB|TB|KiB|MiB|GiB|TiB)", re
 
 @dataclass(frozen=True)
 class Resources:
-    """What DuckDB may use.
+    """The limits of DuckDB.
 
-    memory    such as "4GB"; None: four fifths of the machine's
-    folder    in which a private folder is made; None: the system's for temporary files
-    watch     called with every connection that is opened
+    Args:
+        memory: Such as "4GB"; None: four fifths of the machine's.
+        folder: In which a private folder is made; None: the system's for temporary files.
+        watch: Called with every connection that is opened.
     """
 
     memory: str | None = None
@@ -62,7 +63,7 @@ class Resources:
 
 
 CHOSEN: ContextVar[Resources | None] = ContextVar("privmax_resources", default=None)
-"""What `use` has chosen; None: what the environment says."""
+"""The choice of `use`; None: the environment decides."""
 
 
 @contextmanager

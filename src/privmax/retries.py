@@ -7,7 +7,7 @@ mean, its engine knows (`sources/engines/`).
 
 from __future__ import annotations
 
-import socket
+import sys
 from collections.abc import Callable, Iterator
 
 
@@ -55,8 +55,9 @@ def chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _passes(error: BaseException) -> bool:
-    if isinstance(error, socket.gaierror):
-        return error.errno == socket.EAI_AGAIN
+    socket = sys.modules.get("socket")  # its errors come from it alone
+    if socket is not None and isinstance(error, socket.gaierror):
+        return bool(error.errno == socket.EAI_AGAIN)
     return isinstance(error, ConnectionError | TimeoutError) or type(error).__name__ in _NAMES
 
 

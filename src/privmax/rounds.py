@@ -15,7 +15,7 @@ from privmax.numbers import Number, positive, probability
 from privmax.privacy import REPLACE
 
 WHY = "scores are close to each other, and k rounds find more of the best than one draw over sets"
-"""Why several are drawn one after the other."""
+"""The reason for several draws one after the other."""
 
 
 def choose_rounds(*, epsilon: Number, delta: Number, k: int, **options: Any) -> Choice:

@@ -7,44 +7,39 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from privmax.best_items import BestItems
-from privmax.best_per_group import BestPerGroup, ask_in_group
 from privmax.encoding import UNRECORDABLE, check_recordable, recordable
 from privmax.errors import DataError, refuse_given
 from privmax.grouping import IN_COLUMNS, IN_DATA, IN_REQUEST, IN_SCORES, combine, moved
-from privmax.groups import Groups
 from privmax.labels import label_by_value
 from privmax.ledger.events import ROW, USER
-from privmax.ledger.ledger import Ledger
-from privmax.ledger.payment import Description, source_location
-from privmax.ledger.request import Request, is_strict
+from privmax.ledger.request import Request
 from privmax.mechanisms.contract import Law, Mechanism
 from privmax.mechanisms.registry import make
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import Number, whole
 from privmax.profile import Profile
-from privmax.release import Releasable, Release, answer, check_only, is_ranked
+from privmax.release import Releasable, Release, answer, is_ranked
 from privmax.sources.base import Source
 from privmax.sources.conditions import Condition
 from privmax.sources.databases import open_database
 from privmax.sources.declared import Declared
 from privmax.sources.dialect import PLAIN, Dialect
-from privmax.sources.grouped import GroupedSource
-from privmax.sources.memory import MemorySource
-from privmax.sources.places import (
-    declare,
-    refuse_by_name,
-    refuse_table,
-    refuse_unreadable,
-    require_table,
-)
+from privmax.sources.places import declare
 from privmax.sources.reading import grouped, source
 from privmax.sources.scale import Scale, Scores
 from privmax.sources.tables import Columns
 from privmax.universe import OPEN, OPEN_UNIVERSE, Universe
 from privmax.warnings import warn_of_rows
+
+if TYPE_CHECKING:
+    from privmax.best_per_group import BestPerGroup
+    from privmax.groups import Groups
+    from privmax.ledger.ledger import Ledger
+    from privmax.ledger.payment import Description
+    from privmax.sources.grouped import GroupedSource
 
 
 @moved({**IN_COLUMNS, **IN_SCORES, **IN_DATA, **IN_REQUEST})
@@ -155,10 +150,16 @@ def select(
         ranked=ranked,
         counts=counts,
         dialect=declared.dialect,
-        groups=None if by is None else Groups.of(by),
+        groups=None if by is None else _read_groups(by),
     )
     read, place = open_declared(declared, request)
     return selection.answer(read, request.payment(), place=place, coins=coins)
+
+
+def _read_groups(by: str | Groups) -> Groups | None:
+    from privmax.groups import Groups
+
+    return Groups.of(by)
 
 
 def open_declared(
@@ -177,15 +178,16 @@ def open_declared(
     """
     data, table = declared.data, declared.table
     is_named = issubclass(type(data), (str, os.PathLike))
-    if is_named:
-        refuse_by_name(data, declared.dialect)
-        refuse_unreadable(data, as_table=True)
     if is_named or table is not None:
-        refuse_table(data, table)
-        require_table(data, table, partial(is_strict, request))
-    opened = partial(open_database, data, table) if is_named else None
-    place = None if request.ledger is None else source_location(data, table)
-    return opened or (lambda _: data), place
+        declared.refuse(request)
+    if not is_named:
+        return (lambda _: data), None
+    opened = partial(open_database, data, table)
+    if request.ledger is None:
+        return opened, None
+    from privmax.ledger.payment import source_location
+
+    return opened, source_location(data, table)
 
 
 @dataclass(frozen=True)
@@ -255,16 +257,20 @@ class Selection:
         if not scale.whole and (question.given is None or isinstance(question.given, str)):
             scale.neighbors(question.neighbors)
         if groups is not None:
+            from privmax.best_per_group import ask_in_group
+
             question = ask_in_group(question, groups)
         where = None if columns.where is None else Condition.of(columns.where)
         given = (columns, sensitivity, resolution, unit is None, where, dialect, groups)
         return cls(question, *given, options.get("counts"))
 
     @property
-    def asked(self) -> BestItems | BestPerGroup:
-        """What is charged and answered: the question, in every group if there are any."""
+    def releasable(self) -> BestItems | BestPerGroup:
+        """The question that is charged and answered, in every group if there are any."""
         if self.groups is None:
             return self.question
+        from privmax.best_per_group import BestPerGroup
+
         return BestPerGroup(best=self.question, groups=self.groups)
 
     def answer(
@@ -292,9 +298,7 @@ class Selection:
         unsaid = self.unit_is_default and self.question.unit == ROW
         reads = partial(self._read, read, ledger is not None)
         description = None if ledger is None else self._describe(place, ready)
-        question: Releasable[Any, Any, Release] = self.asked
-        if self.dialect.check:
-            return check_only(question, reads, ledger, description=description)
+        question: Releasable[Any, Any, Release] = self.releasable
         return answer(
             question,
             reads,
@@ -302,6 +306,7 @@ class Selection:
             description=description,
             warn=warn_of_rows if unsaid else None,
             coins=coins,
+            check=self.dialect.check,
         )
 
     def _read(
@@ -322,10 +327,14 @@ class Selection:
             if is_recorded and not recordable(map(label_by_value, data)):
                 raise DataError(f"A label is {UNRECORDABLE}. Use text or numbers.")
             if all(one is None for one in vars(self.columns).values()):
+                from privmax.sources.memory import MemorySource
+
                 return MemorySource(data, **public)  # labels and scores: nothing is opened
         return stack.enter_context(closing(source(data, self.columns, **public)))
 
     def _describe(self, place: str | None, ready: Mapping[str, str] | None) -> Description:
+        from privmax.ledger.payment import Description
+
         question, universe = self.question, self.question.universe
         options = vars(self.columns) | {
             "k": question.k,

@@ -94,13 +94,13 @@ def _levels(
     """Scores above 0, and how many have each."""
     number, last = 0, None
     for first, many in _ranks(k, universe):
-        found = score(top / (first + Fraction(many - 1, 2)))
-        if last is not None and found != last:
+        value = score(top / (first + Fraction(many - 1, 2)))
+        if last is not None and value != last:
             yield last, number
             number = 0
-        if found <= 0:
+        if value <= 0:
             return
-        number, last = number + many, found
+        number, last = number + many, value
     if last is not None:
         yield last, number
 

@@ -1,4 +1,4 @@
-"""Which candidates there are: not known in advance, these labels, or positions 0 … n − 1."""
+"""The universe of candidates: not known in advance, these labels, or positions 0 … n − 1."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ OPEN: Final = "open"
 class Universe:
     """All candidates there are, as public knowledge.
 
-    size      how many there are; None: the universe is open, they are not known in advance
-    labels    what they are called; None: not given, or they are positions 0 … size − 1
+    Args:
+        size: How many there are; None: the universe is open, they are not known in advance.
+        labels: What they are called; None: not given, or they are positions 0 … size − 1.
 
     Examples:
         >>> Universe.of("open"), Universe.of(10), Universe.of(["tea", "coffee"])
@@ -91,7 +92,9 @@ class Universe:
         if distinct is None:
             raise _refusal("labels must be hashable", "Use text or numbers.")
         if any(map(is_missing, distinct)):
-            raise _refusal("a label is missing in it", "Drop it: no label means no answer.")
+            raise _refusal(
+                "a label is missing in it", "Drop it: one without a label cannot be released."
+            )
         if len(distinct) < len(labels):
             raise repeat()
         return labels

@@ -13,7 +13,9 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 from privmax.errors import PrivacyWarning
@@ -25,13 +27,13 @@ _LOG10_E = Fraction(434294, 10**6)
 _HERE = str(Path(__file__).parent)
 
 
+@dataclass
 class _Memory:
-    """What was said, and what was paid without a ledger, in this process."""
+    """The warnings given, and the cost charged without a ledger, in this process."""
 
-    def __init__(self) -> None:
-        self.said: set[str] = set()
-        self.fits = 0
-        self.cost = Privacy(0)
+    said: set[str] = field(default_factory=set)
+    fits: int = 0
+    cost: Privacy = field(default_factory=partial(Privacy, 0))
 
 
 _memory = _Memory()

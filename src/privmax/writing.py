@@ -7,12 +7,11 @@ import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from secrets import token_hex
 
 from privmax.errors import ParameterError
 
 _DATABASE = b"SQLite format 3\0"
-"""How a SQLite file begins. None is ever replaced: a ledger would forget what was spent."""
+"""The beginning of a SQLite file. None is ever replaced: a ledger would forget what was spent."""
 
 
 def write(content: str | bytes, path: str | Path, option: str, endings: Sequence[str] = ()) -> None:
@@ -21,8 +20,9 @@ def write(content: str | bytes, path: str | Path, option: str, endings: Sequence
     An existing file is replaced when the new content is complete. The new file has the mode of the
     one it replaces, and its owner where that is permitted.
 
-    option     what a ParameterError calls the path
-    endings    what its name may end in; the first is the example
+    Args:
+        option: What a ParameterError calls the path.
+        endings: What its name may end in; the first is the example.
     """
     place = check_file(path, option, endings)
     temporary = _temporary_name(place)
@@ -45,8 +45,8 @@ def write(content: str | bytes, path: str | Path, option: str, endings: Sequence
 
 
 def check_file(path: str | Path, option: str, endings: Sequence[str] = ()) -> Path:
-    """Where a file would be written, links followed; a ParameterError if that cannot be done now.
-    Leaves nothing.
+    """Resolve the path of a file to be written, links followed; a ParameterError if it cannot be
+    written. Leaves nothing.
     """
     if endings and Path(path).suffix.lower() not in endings:
         allowed = f"the file name must end in {' or '.join(endings)}"
@@ -105,7 +105,7 @@ def _identity(path: str) -> object:
 
 def _temporary_name(place: Path) -> Path:
     """Return a file in the same folder that is not there."""
-    return place.with_name(f".privmax-{token_hex(8)}")
+    return place.with_name(f".privmax-{os.urandom(8).hex()}")
 
 
 def _refusal(path: str | Path, option: str, error: OSError) -> ParameterError:

@@ -178,6 +178,7 @@ def drag_epsilon(page: Page) -> str:
     """Set ε on the page Plan by its slider; what the field beside it then holds."""
     slider = page.get_by_label("ε, the privacy cost, slider")
     expect(slider).to_be_visible()  # the script is there
+    wait_until_drawn(page)  # fonts and styles that come late move the slider
     box = slider.bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + box["width"] * 0.56, box["y"] + box["height"] / 2)
@@ -224,7 +225,7 @@ def walk(page: Page, server: Server, script: str) -> None:
         page.get_by_role("button", name="Update").click()
     wait_for_address(page, "**delta=1e-7**")
     expect(page.get_by_text("at epsilon 1, delta 1e-07, add-remove")).to_be_visible()
-    page.get_by_role("link", name="Ask with these terms").click()
+    page.get_by_role("link", name="Ask with these settings").click()
     page.get_by_label("data set", exact=True).select_option("log")
     page.get_by_role("button", name="Choose").click()
     expect(page.get_by_label("drink")).to_be_checked()
@@ -360,7 +361,7 @@ def test_keys_from_a_plan_to_their_table_by_mouse(
     expect(page.get_by_role("columnheader", name="7 keys each")).to_be_visible()
     expect(page.get_by_role("img", name="How many individuals a key must have")).to_be_visible()
     check()
-    page.get_by_role("link", name="Ask with these terms").click()
+    page.get_by_role("link", name="Ask with these settings").click()
     page.get_by_label("data set", exact=True).select_option("log")
     page.get_by_role("button", name="Choose").click()
     expect(page.get_by_label("keys of one individual that count")).to_have_value("7")

@@ -9,11 +9,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from playwright.sync_api import Browser, Page
 
 import privmax
 from privmax import Privacy, report
+from privmax.learning import Category, Number, PrivateGAM, Schema
+from privmax.testing import SeededCoins
 from tests.browser.pages import QUIET, visit, wait_until
 
 pytestmark = pytest.mark.slow  # a browser is started
@@ -132,6 +136,30 @@ def test_no_page_scrolls_sideways(browser, tmp_path, width):
     report.write(page_about("a" * 400, asked={"data": "/".join(["folder"] * 40)}), path)
     with opened(browser, path, width=width) as seen:
         assert seen.page.evaluate("document.documentElement.scrollWidth") == width
+
+
+@pytest.fixture(scope="module")
+def card(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model card, with names that are long and look like markup."""
+    path: Path = tmp_path_factory.mktemp("card") / "card.html"
+    long, random = "a" * 200, np.random.default_rng(1)
+    schema = Schema({HOSTILE: Category([HOSTILE, long]), long: Number(0, 1, cells=20)})
+    learner = PrivateGAM(schema, 2, 1e-6, labels=[HOSTILE, "no"], rounds=2, order="cyclic")
+    learner.set_params(coins=SeededCoins(1), interactions=1, calibration=True)
+    rows = pd.DataFrame({HOSTILE: [HOSTILE, long] * 450, long: random.random(900)})
+    report.write(report.card(learner.fit(rows, [HOSTILE, "no"] * 450), target=long), path)
+    return path
+
+
+@pytest.mark.parametrize("width", [320, 390, 800])
+def test_a_model_card_is_read_on_any_screen_and_runs_nothing(browser, card, width):
+    with opened(browser, card, width=width) as seen:
+        assert seen.page.evaluate("document.documentElement.scrollWidth") == width
+        assert (seen.requests, seen.complaints) == ([card.as_uri()], [])
+        assert seen.page.title() == "privmax: additive model"
+        assert seen.page.locator("script, main img").count() == 0
+        assert seen.page.locator("figure svg").count() == 3
+        assert seen.page.locator("td bdi").first.inner_text() in (HOSTILE, "a" * 200)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

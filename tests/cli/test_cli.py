@@ -154,11 +154,11 @@ def test_the_best_k_are_printed_one_a_line():
     assert first.split() == ["item", "b", "first"]
     assert re.fullmatch(r" +a  \d+,\d{3} behind ± 21", second)
     assert rest == [
-        "note       Best first, by noisy counts: each item is told apart from the next.",
+        "note       Best first, by noisy counts: each item is clearly ahead of the next.",
         "cost       epsilon 1, delta 1e-06",
         "mechanism  finds the best items and sorts them by noisy counts (RankedMargin: "
-        "an order needs a lead of 31 records, a set 25; two items are told apart "
-        "from 21 records on)",
+        "an order needs a lead of 31 records, a set 25; items less than 21 "
+        "records apart may be in the wrong order)",
     ]
 
 

@@ -95,11 +95,11 @@ def test_an_empty_variable_is_not_set():
         # An option that is empty is no reason to look further
         (("--ledger", ""), {"PRIVMAX_LEDGER": "a.db"}, "--ledger"),
         # A name is not put together with a place that was typed
-        (("--ledger", "b.db"), {"PRIVMAX_LEDGER_NAME": "team"}, "which ledger there is meant"),
+        (("--ledger", "b.db"), {"PRIVMAX_LEDGER_NAME": "team"}, "may belong to another ledger"),
         (
             ("--ledger", "b.db"),
             {"PRIVMAX_LEDGER": "a.db", "PRIVMAX_LEDGER_NAME": "team"},
-            "which ledger there is meant",
+            "may belong to another ledger",
         ),
     ],
 )

@@ -72,7 +72,7 @@ def test_names_are_unique():
     assert len(topics()) == len(set(topics().values()))
     assert folder() == ROOT / "docs"
     with pytest.raises(KeyError):
-        find_page("../SECURITY")
+        find_page("../README")
 
 
 # What points at pages

@@ -143,7 +143,7 @@ def test_many_are_a_set_unless_an_order_is_asked_for(tmp_path):
     assert first.split() == ["itemset", "7", "+", "8", "first"]
     assert [line.split()[:3] for line in others] == [["3", "+", "4"], ["1", "+", "2"]]
     assert all(re.search(r"[\d,]+ behind ± \d+$", line) for line in others)
-    assert note == "note       Best first, by noisy counts: each item is told apart from the next."
+    assert note == "note       Best first, by noisy counts: each item is clearly ahead of the next."
     assert fewer == "           3 of 4 released: nothing else stood out."
     found = json.loads(privmax(*asked, "--json").stdout)
     assert found["itemsets"] == [[1, 2], [3, 4], [7, 8]]

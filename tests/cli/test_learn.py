@@ -15,7 +15,8 @@ from click.testing import CliRunner
 
 from privmax import Ledger, Privacy, samples
 from privmax.cli import main
-from privmax.cli.commands.learn import CLASSES, command
+from privmax.cli.commands.learn import command
+from privmax.cli.learn.rules import CLASSES
 from privmax.learning import PrivateERM
 from privmax.mechanisms.registry import MECHANISMS
 
@@ -28,7 +29,8 @@ ROWS = [
 LABEL = ("--label", "card", "--labels", "0,1")
 PRICE = ("--epsilon", "2")
 BOUNDS = ("--low", 0, "--high", 100, "--cells", 10)
-ASKED = (*LABEL, *PRICE, *BOUNDS)
+RULE = ("--hypotheses", "stumps")
+ASKED = (*LABEL, *RULE, *PRICE, *BOUNDS)
 ANSWER = ["rule       card = 1 if visits >= 30, else 0"]
 """With 3,000 rows all of which it gets right, and the next 10 % away, this rule is released for
 certain.
@@ -87,7 +89,7 @@ def test_the_rule_is_told_with_the_names_of_columns(file):
 
 
 def test_the_example_of_the_help_works_as_typed():
-    run = privmax("sample:members", *LABEL, "--low", 0, "--high", 100, "--epsilon", 1)
+    run = privmax("sample:members", *LABEL, *RULE, "--low", 0, "--high", 100, "--epsilon", 1)
     assert answer(run) == ["rule       card = 1 if visits >= 25, else 0"]
 
 
@@ -117,7 +119,8 @@ def test_its_json(file):
 )
 def test_every_class_finds_a_rule_that_is_right(hypotheses, file, tmp_path):
     model = tmp_path / "rule.json"
-    assert privmax(file, *ASKED, "--hypotheses", hypotheses, "--save", model).exit_code == 0
+    asked = (*LABEL, *PRICE, *BOUNDS, "--hypotheses", hypotheses)
+    assert privmax(file, *asked, "--save", model).exit_code == 0
     run = privmax(file, "--apply", model)
     assert (run.exit_code, run.stderr) == (0, "")
     name, *labels = run.stdout.splitlines()
@@ -149,7 +152,18 @@ def test_bounds_by_column_and_for_the_rest(file, monkeypatch):
         lambda self, *given: seen.append(self.hypotheses.hypotheses) or fit(self, *given),
     )
     run = privmax(
-        file, *LABEL, *PRICE, "--low", -1, "--low", "visits=0", "--high", "visits=100", "--high", 99
+        file,
+        *LABEL,
+        *RULE,
+        *PRICE,
+        "--low",
+        -1,
+        "--low",
+        "visits=0",
+        "--high",
+        "visits=100",
+        "--high",
+        99,
     )
     assert run.exit_code == 0
     assert seen[0].low == [-1, 0]
@@ -256,7 +270,7 @@ def test_labels_are_text_or_numbers(form, column, labels, told, file):
             f"COPY (SELECT visits, card, {words} FROM read_csv('{file}')) TO '{path}' ({options})"
         )
     run = privmax(
-        path, "--label", column, "--labels", labels, "--features", "visits", *PRICE, *BOUNDS
+        path, "--label", column, "--labels", labels, "--features", "visits", *RULE, *PRICE, *BOUNDS
     )
     assert answer(run) == [f"rule       {told}"]
 
@@ -500,12 +514,15 @@ WRONG = {
     "too few cells": ((*ASKED[:-1], 1), "--cells 1:"),
     "literals of stumps": (
         (*ASKED, "--literals", 2),
-        "--literals 2: stumps do not take it",
+        "--literals 2: only conjunctions and disjunctions take it",
     ),
     "rank": ((*ASKED, "--rank", 2), "Add --mechanism limited-domain"),
     "floor": ((*ASKED, "--floor", -1), "--floor -1:"),
     "epsilon 0": ((*LABEL, *BOUNDS, "--epsilon", 0), "--epsilon 0:"),
-    "too many trees": ((*ASKED[:-1], 60000, "--hypotheses", "trees"), "Use fewer cells"),
+    "too many trees": (
+        (*LABEL, *PRICE, *BOUNDS[:-1], 60000, "--hypotheses", "trees"),
+        "Use fewer cells",
+    ),
     "three labels": (
         ("--label", "card", "--labels", "0,1,2", *PRICE, *BOUNDS, "--hypotheses", "conjunctions"),
         "Only binary classification",
@@ -754,9 +771,9 @@ def test_a_rule_with_a_schema_is_saved_with_it_and_applied(declared, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--low", 0), "--low 0.0: --schema says it for every column"),
-        (("--high", "age=3"), "--high {'age': 3.0}: --schema says it for every column"),
-        (("--cells", 3), "--cells 3: --schema says it for every column"),
+        (("--low", 0), "--low 0.0: --schema already sets it for every column"),
+        (("--high", "age=3"), "--high {'age': 3.0}: --schema already sets it for every column"),
+        (("--cells", 3), "--cells 3: --schema already sets it for every column"),
         (
             ("--features", "age,wrok"),
             "--features wrok: the schema has no such column. Did",
@@ -848,7 +865,7 @@ def test_a_schema_reads_flags_and_dates(form, by, told, tmp_path):
         table = duckdb.sql(f"SELECT * FROM read_csv('{file}', types={{'joined': 'DATE'}})")
         file = tmp_path / "rows.parquet"
         table.write_parquet(str(file))
-    result = privmax(file, "--schema", schema, *LABEL, "--epsilon", 5, "--save", saved)
+    result = privmax(file, "--schema", schema, *LABEL, *RULE, "--epsilon", 5, "--save", saved)
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[0] == f"rule       card = 1 if {told}, else 0"
     applied = privmax(file, "--apply", saved)

@@ -525,6 +525,8 @@ def test_a_recorded_rule_is_given_though_nothing_is_left(tmp_path, file):
     command = (
         "learn",
         "sample:members",
+        "--hypotheses",
+        "stumps",
         "--label",
         "card",
         "--labels",
@@ -550,6 +552,8 @@ def test_a_recorded_rule_is_given_though_nothing_is_left(tmp_path, file):
 
 RULE = (
     "learn",
+    "--hypotheses",
+    "stumps",
     "--label",
     "card",
     "--labels",

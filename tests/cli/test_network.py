@@ -26,7 +26,8 @@ COMMANDS = [
     "keys sample:searches --item query --user person --epsilon 1 --delta 1e-6 --counts 0.5",
     "itemsets sample:receipts --basket receipt --item article --user member --epsilon 1 "
     "--delta 1e-6",
-    "learn sample:members --label card --labels 0,1 --low 0 --high 100 --epsilon 1",
+    "learn sample:members --label card --labels 0,1 --low 0 --high 100 --epsilon 1 "
+    "--hypotheses stumps",
     "plan --epsilon 1 --delta 1e-6",
     "audit permute-and-flip --epsilon 1 --highest 2",
 ]

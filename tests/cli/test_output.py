@@ -220,8 +220,11 @@ def test_a_number_is_no_formula(number):
 
 def test_half_of_a_surrogate_pair_ends_nothing(monkeypatch):
     """Whatever was drawn, a file is written."""
-    table = privmax.cli.tables.Table(
-        (privmax.cli.tables.Column("item", "text"), privmax.cli.tables.Column("all", "texts")),
+    table = privmax.cli.tables.OutputTable(
+        (
+            privmax.cli.tables.OutputColumn("item", "text"),
+            privmax.cli.tables.OutputColumn("all", "texts"),
+        ),
         lambda item: [item, [item, b"\x01"]],
         "count",
     )

@@ -62,7 +62,10 @@ RUNS = {
         f"itemsets {SALES} --groups regions.csv --k 2 --ranked",
     ],
     "learn": [
+        f"learn {MEMBERS} --hypotheses stumps",
         f"learn {MEMBERS}",
+        "learn sample:members --label card --labels 0,1 --epsilon 9 --schema schema.toml "
+        "--delta 1e-6",
         f"learn {MEMBERS} --hypotheses trees --features age,visits --ledger b.db --unit user",
         f"learn {MEMBERS} --features age,visits --hypotheses conjunctions",
         "learn sample:members --label card --labels 0,1 --epsilon 9 --schema schema.toml",

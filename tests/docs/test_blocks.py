@@ -29,7 +29,7 @@ PAGES = [
     for name in (
         "README.md",
         "CHANGELOG.md",
-        "CONTRIBUTING.md",
+        "src/ARCHITECTURE.md",
         "src/README.md",
         "tests/README.md",
     )
@@ -71,7 +71,7 @@ RUN_BY = {
     ("docs/command-line.md", "text"): [FRESH],
     ("docs/json.md", "json"): [FRESH],
     ("src/README.md", "text map"): [MAP],
-    ("docs/architecture.md", "text path"): [PATH],
+    ("src/ARCHITECTURE.md", "text path"): [PATH],
     ("lab/mistakes.md", "console"): [MISTAKES],
     ("docs/inputs.md", "console"): [
         "tests/cli/test_inputs.py::test_the_commands_of_the_page_check_and_release_something"
@@ -142,6 +142,7 @@ RUN_BY = {
     ("docs/paper-map.md", "text printed"): [FRESH],
     ("lab/additive-results.md", "sh"): [BENCHMARKS],
     ("lab/classifier-results.md", "sh"): [BENCHMARKS],
+    ("lab/regressor-results.md", "sh"): [BENCHMARKS],
     ("lab/learning-results.md", "sh"): [BENCHMARKS],
     ("lab/markers-results.md", "sh"): [BENCHMARKS],
     ("lab/features-results.md", "sh"): [BENCHMARKS],

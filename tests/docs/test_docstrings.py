@@ -35,6 +35,7 @@ LOWER = sorted(
         "profile.py",
         "composition.py",
         "universe.py",
+        "planning/lower_bounds.py",
         "planning/theory.py",
         "noise/*.py",
         "mechanisms/*.py",

@@ -49,7 +49,7 @@ def test_a_year_of_nights_costs_what_the_table_says(epsilon, tmp_path):
         Privacy(0, "3.65e-7").delta,
         BUDGET.delta / 2,
     )
-    assert "δ is 3.65e-7 a year by `basic`, and 1e-6 more by `zcdp`" in PAGE
+    assert "δ is 3.65e-7 per year by `basic`, and 1e-6 more by `zcdp`" in PAGE
 
 
 @pytest.mark.slow

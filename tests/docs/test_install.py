@@ -96,7 +96,7 @@ def places(pattern):
     """The files of the package, the pages and the tools in which a pattern occurs."""
     return {
         path.relative_to(ROOT).as_posix()
-        for name in ("docs", "src", "tools", "README.md", "CONTRIBUTING.md", *LAB)
+        for name in ("docs", "src", "tools", "README.md", *LAB)
         for path in [ROOT / name, *(ROOT / name).rglob("*")]
         if path.suffix in (".py", ".md", ".html")
         and re.search(pattern, path.read_text(encoding="utf-8"))

@@ -4,6 +4,7 @@ they do find what is put there to be found.
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -43,6 +44,9 @@ def test_every_page_docstring_and_message_is_plain(checks):
         "The plan tells which lead it needs.",
         "The value stands in the first column.",
         "The file holds a table.",
+        "The schema says it already.",
+        "Let its name end in .csv.",
+        "A command that changes a budget wants FILE typed.",
     ],
 )
 def test_a_bad_sentence_is_found_on_a_page_and_in_code(tmp_path, checks, sentence):
@@ -53,6 +57,26 @@ def test_a_bad_sentence_is_found_on_a_page_and_in_code(tmp_path, checks, sentenc
     code.write_text(f'def f():\n    """{sentence}"""\n', encoding="utf-8")
     assert [fault.line for fault in prose.faults(page, checks)] == [3]
     assert [fault.line for fault in prose.faults(code, checks)] == [2]
+
+
+@pytest.mark.parametrize(
+    "sentence", ["What runs.", "How many rows there are.", "Where the\nfile is.", "Who asked."]
+)
+def test_a_docstring_that_begins_with_a_clause_is_found(tmp_path, checks, sentence):
+    code = tmp_path / "code.py"
+    for before in ("", "def f():\n    ", "class C:\n    x = 1\n    "):
+        code.write_text(f'{before}"""{sentence}"""\n', encoding="utf-8")
+        assert [fault.message for fault in prose.faults(code, checks)]
+    code.write_text(f'print("{sentence.split()[0]} is it now?")\n', encoding="utf-8")
+    assert prose.faults(code, checks) == []  # a message may ask
+
+
+def test_the_prose_of_a_notebook_is_read_and_its_code_is_not(tmp_path, checks):
+    cells = [("code", "# nobody"), ("markdown", "Data that\nnobody may see.")]
+    notebook = tmp_path / "page.ipynb"
+    text = json.dumps({"cells": [{"cell_type": kind, "source": [text]} for kind, text in cells]})
+    notebook.write_text(text, encoding="utf-8")
+    assert [fault.found for fault in prose.faults(notebook, checks)] == ["nobody"]
 
 
 def test_code_is_left_out(tmp_path, checks):

@@ -200,7 +200,7 @@ def test_files_that_the_description_names_are_in_the_source_distribution(source,
     with tarfile.open(source) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     named = re.findall(r"\(`([\w./-]+)`\)", description(built["source"]))
-    assert {"docs/tutorial.md", "SECURITY.md", "CITATION.cff"} <= set(named) <= names
+    assert {"docs/tutorial.md", "docs/security.md", "CITATION.cff"} <= set(named) <= names
 
 
 PAGE = """See [how](docs/how.md#now), [where](https://example.org) and [below](#below).
@@ -240,7 +240,7 @@ def test_a_picture_without_a_table_stops_the_build(tmp_path):
 
 
 def test_hooks_run_what_lint_runs_and_fetch_nothing():
-    [repository] = yaml.safe_load(text_of(".pre-commit-config.yaml"))["repos"]
+    [repository] = yaml.safe_load(text_of("tools/pre-commit.yaml"))["repos"]
     assert repository["repo"] == "local"
     assert {hook["language"] for hook in repository["hooks"]} == {"system"}
     entries = [hook["entry"] for hook in repository["hooks"]]
@@ -317,4 +317,4 @@ def test_public_packages_list_their_names():
 
 
 def test_no_address_is_invented_for_reports():
-    assert not re.search(r"[\w.]+@[\w.]+|https?://", text_of("SECURITY.md"))
+    assert not re.search(r"[\w.]+@[\w.]+|https?://", text_of("docs/security.md"))

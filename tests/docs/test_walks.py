@@ -36,6 +36,6 @@ def test_a_page_is_found_by_who_looks_for_it(page):
     assert f"({link})" in (ROOT / "docs/README.md").read_text(encoding="utf-8")
     assert re.search(
         rf": {re.escape(name)}$",
-        (ROOT / "mkdocs.yml").read_text(encoding="utf-8"),
+        (ROOT / "tools/mkdocs.yml").read_text(encoding="utf-8"),
         re.MULTILINE,
     )

@@ -10,7 +10,7 @@ import pytest
 
 from privmax.errors import DataError, ParameterError, UnsupportedError
 from privmax.learning import Category, Number, PrivateGAM, Schema
-from privmax.learning.additive.engine import EngineRows, RunningRows, open_rows
+from privmax.learning.additive.engine import EngineRows, RunningRows, label_targets, open_rows
 from privmax.learning.additive.link import LIMIT
 from privmax.learning.additive.model import Part
 from privmax.sources.engines import all_engines
@@ -23,6 +23,7 @@ FRAME = pd.DataFrame(
         "age": RNG.uniform(17, 90, ROWS),
         "work": RNG.choice(["a", "A", "b", "?"], ROWS),
         "dose": RNG.integers(-3, 12, ROWS),
+        "town": RNG.choice(list("abcdefghij"), ROWS),
     }
 )
 FRAME["ill"] = np.where(
@@ -32,6 +33,13 @@ SCHEMA = Schema(
     age=Number(17, 90, cells=40, missing=True),
     work=Category(["a", "b"], missing="?"),
     dose=Number(0, 10, cells=30),
+)
+TOWNS = Schema(
+    {
+        "dose": Number(0, 10, cells=30),
+        "town": Category(list("jihgfedcba")),
+        "work": Category(["a", "b"], missing="?"),
+    }
 )
 
 
@@ -55,7 +63,7 @@ def learner(**options):
     "options",
     [
         {"delta": 1e-6, "rounds": 2},
-        {"delta": 1e-6, "rounds": 1, "interactions": 2},
+        {"delta": 1e-6, "rounds": 1, "interactions": 2, "calibration": True},
         {"rounds": 2, "order": "cyclic", "neighbors": "replace"},
     ],
     ids=["greedy", "pairs", "pure"],
@@ -66,6 +74,21 @@ def test_an_engine_fits_the_same_model(load, options):
     in_engine = learner(**options).fit(table, "ill")
     assert in_engine.model_ == in_memory.model_
     assert in_engine.shape_functions_ == in_memory.shape_functions_
+    assert (in_engine.model_.counts is not None) == options.get("calibration", False)
+
+
+@pytest.mark.usefixtures("served")
+def test_an_engine_counts_pairs_of_merged_categories(load):
+    """Groups that follow from the first rounds, and so do tables of pairs."""
+    options = {"delta": 1e-6, "rounds": 2, "interactions": 3, "order": "cyclic"}
+    learn = {"labels": ["no", "yes"], "epsilon": 9, **options}
+    in_memory = PrivateGAM(TOWNS, coins=SeededCoins(3), **learn).fit(FRAME, FRAME["ill"])
+    in_engine = PrivateGAM(TOWNS, coins=SeededCoins(3), **learn)
+    in_engine.fit(load(FRAME.to_dict("list")), "ill")
+    assert in_engine.model_ == in_memory.model_
+    parts = [part for part in in_memory.model_.tables if part.features[-2:] in ((0, 1), (1, 2))]
+    (towns,) = {part.groups[part.features.index(1)] for part in parts}
+    assert list(towns) != sorted(towns)
 
 
 @pytest.mark.usefixtures("served")
@@ -78,7 +101,7 @@ def test_an_engine_refuses_labels_that_were_not_declared(load):
 @pytest.mark.usefixtures("served")
 def test_the_column_of_labels_is_named_and_has_their_type(load):
     table = load(FRAME.to_dict("list"))
-    with pytest.raises(ParameterError, match="name of its column of labels"):
+    with pytest.raises(ParameterError, match="name of its column of targets"):
         learner(delta=1e-6).fit(table, "sick")
     with pytest.raises(ParameterError, match="the column of labels is of type"):
         PrivateGAM(SCHEMA, 1, labels=[0, 1]).fit(table, "ill")
@@ -106,7 +129,7 @@ def test_scores_that_are_kept_are_those_of_the_tables(load, intercept):
     rng = np.random.default_rng(4)
     with ExitStack() as held:
         table = load(FRAME.to_dict("list"))
-        rows = open_rows(table, SCHEMA, "ill", np.array(["no", "yes"]), held)
+        rows = open_rows(table, SCHEMA, "ill", label_targets(np.array(["no", "yes"])), held)
         assert isinstance(rows, RunningRows)
         rows.start(intercept)
         for part in [*parts, parts[0]]:

@@ -150,4 +150,4 @@ def test_the_script_is_submitted_as_shown(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["item rain boots", "price Privacy(epsilon=1, delta=1e-06)"]
+    assert done.stdout.splitlines() == ["item rain boots", "cost Privacy(epsilon=1, delta=1e-06)"]

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from privmax.markers.reading import StudyLayout, count_genotypes
-from privmax.markers.scores import Groups
+from privmax.markers.scores import StudyGroups
 
 NAMES = ["rs1", "RS1", "rs2 ", "rs2", "rs9"]
 """Nobody has the last; some databases call others equal."""
 
-GROUPS = Groups(12, 8)
+GROUPS = StudyGroups(12, 8)
 
 
 def study():

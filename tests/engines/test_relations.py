@@ -301,7 +301,7 @@ def test_the_same_baskets(twins, kind, user):
             ):
                 held[int(owner)].append(sorted(found.codes[start:end].tolist()))
             order = sorted((sorted(own), int(found.weights[one])) for one, own in held.items())
-            return rows.labels, rows.supports().tolist(), order, rows.longest(), rows._holders()
+            return rows.labels, rows.bounds().tolist(), order, rows.longest(), rows._holders()
 
     assert both(twins, rows_of(kind), answer)[0]
 

@@ -202,7 +202,7 @@ def test_both_passes_see_one_state(database):
     """
     connection, write = database
     with closing(TableRows(connection.table("shared_log"), basket="who", item="item")) as rows:
-        before = rows.supports().tolist()
+        before = rows.bounds().tolist()
         writer = threading.Thread(
             target=lambda: _patiently(write, "INSERT INTO shared_log VALUES ('b', 999)")
         )
@@ -211,7 +211,7 @@ def test_both_passes_see_one_state(database):
         assert rows.survivors(1).supports().tolist() == before
     writer.join()
     with closing(TableRows(connection.table("shared_log"), basket="who", item="item")) as rows:
-        assert sum(rows.supports()) == sum(before) + 1
+        assert sum(rows.bounds()) == sum(before) + 1
 
 
 def _patiently(write, query):

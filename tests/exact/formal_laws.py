@@ -7,8 +7,10 @@ fractions, so that nothing is rounded, or balls. `t` is exp(ε/c). Nothing of pr
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations, product
 from math import comb, prod
 from typing import Any
@@ -313,9 +315,67 @@ def table(laws: Sequence[Mapping[Any, Numeral]]) -> dict[tuple[Any, ...], Numera
     }
 
 
+def key_rounds(
+    looks: Sequence[bool],
+    rho: Sequence[int],
+    gives: Callable[[int, Any, Sequence[Any], Sequence[Mapping[Any, int]]], Mapping[Any, int]],
+    data: Mapping[Any, Sequence[Any]],
+    noise: Sequence[Sequence[int]],
+    answers: Sequence[Any],
+) -> tuple[set[Any], list[dict[Any, int]]]:
+    """KeyRounds.v: listed, given, totals, alive, drawn, passing and released_keys, at given noise.
+
+    Returns what is released, and of each round the totals of what has noise.
+    """
+    listed = sorted({key for keys in data.values() for key in keys})
+    past: list[dict[Any, int]] = []
+    released: set[Any] = set()
+    shares: list[dict[Any, int]] = []
+    for turn, is_look in enumerate(looks):
+        totals = Counter[Any]()
+        for one, keys in data.items():
+            shown = {*keys, *answers}
+            own = [{name: y for name, y in values.items() if name in shown} for values in past]
+            totals.update(gives(turn, one, keys, own))
+        drawn = [key for key in listed if alive(looks, rho, past, key)] if is_look else answers
+        values = {name: totals[name] + z for name, z in zip(drawn, noise[turn], strict=False)}
+        if is_look:
+            released |= {key for key in drawn if values[key] >= rho[turn] and totals[key] > 0}
+        shares.append({name: totals[name] for name in drawn})
+        past.append(values)
+    return released, shares
+
+
+def alive(
+    looks: Sequence[bool], rho: Sequence[int], past: Sequence[Mapping[Any, int]], key: Any
+) -> bool:
+    """KeyRounds.v: alive; what has no noise has the value 0."""
+    return all(values.get(key, 0) < rho[turn] for turn, values in enumerate(past) if looks[turn])
+
+
 def counts_exponent(k: int, m: int, s: int) -> int:
     """NoisyCounts.v: laplace_counts_private; the counts cost 1/x to this power."""
     return min(k, m) * s
+
+
+def distance(v: Fraction, h: Fraction, k: int, m: int, size: int) -> Fraction:
+    """SharedNoise.v: bend, spread, distance; the counts move by `size` parts of a step at most.
+
+    `v` is the variance of own noise, `h` one over that of shared noise.
+    """
+    bend = 1 / (v * h + k)
+    spread = max(Fraction(0), *(j - j**2 * bend for j in range(m + 1)))
+    return size**2 / v * spread + (h + k / v) / 4
+
+
+def fit_moves(relation: str, residual: int, curvature: int) -> tuple[int, int, int, int]:
+    """AdditiveFit.v: the numbers of additive_fit_private and additive_fit_replace.
+
+    Squared distances of the counts of labels, of G and of K, and the change of a score.
+    """
+    if relation == "add-remove":
+        return 1, residual**2, curvature**2, residual
+    return 2, 4 * residual**2, 2 * curvature**2, 2 * residual
 
 
 def order_exponent(k: int, m: int, s: int) -> int:

@@ -5,9 +5,11 @@ the whole of a one-round fit in concentrated privacy, and mutants that do not.
 from __future__ import annotations
 
 import math
+import sys
+from dataclasses import replace
 from fractions import Fraction
-from functools import cache
 from itertools import combinations_with_replacement, product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,22 +19,33 @@ from privmax.auditing import divergence
 from privmax.composition import epsilon_of_rho, largest_rho
 from privmax.errors import ParameterError
 from privmax.learning.additive import link, memory
-from privmax.learning.additive.fitting import Layout, choose_part, score_parts
-from privmax.learning.additive.link import CLIP, CURVE, LIMIT
+from privmax.learning.additive.fitting import (
+    CellLayout,
+    TableFit,
+    choose_part,
+    fit_rounds,
+    score_parts,
+)
+from privmax.learning.additive.groups import merge_cells
+from privmax.learning.additive.link import BINS, CLIP, CURVE, LIMIT, bin_labels
 from privmax.learning.additive.memory import MemoryRows
 from privmax.learning.additive.rounds import (
     AdditiveRounds,
+    CalibratedRounds,
     SumNoise,
     choice_sensitivity,
     squared_sensitivity,
 )
 from privmax.mechanisms.exponential import Exponential
-from privmax.sources.memory import MemorySource
-from privmax.testing import walk
+from privmax.testing import SeededCoins, walk
+
+sys.path.append(str(Path(__file__).parent))
+
+from round_losses import ORDERS, choice_loss, gaussian_loss, law_of_scores
 
 pytestmark = pytest.mark.slow
 
-LAYOUT = Layout((2, 2), (False, False), (None, None))
+LAYOUT = CellLayout((2, 2), (False, False), (None, None))
 PARTS = LAYOUT.singles()
 EXAMPLES = list(product((0, 1), (0, 1), (False, True)))
 """Cells of two features, and a label."""
@@ -104,11 +117,67 @@ def test_no_neighbor_moves_further_than_the_sensitivities_say(relation):
     assert counts == squared_sensitivity(1, relation, signed=False)
 
 
+# Labels by the chance that a model gives.
+
+
+def by_chance(data, model):
+    return bin_labels(rows_of(data, model).tally())
+
+
+def farthest(count, relation):
+    """How far neighbors move counts at most, squared, over all models."""
+    return max(
+        int(((count(data, model) - count(other, model)) ** 2).sum())
+        for model in MODELS
+        for data, other in pairs(relation)
+    )
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", ["add-remove", "replace"])
-def test_pairs_move_no_further_than_single_features(relation):
-    """Cells put into groups, with missing ones apart: a row is in one entry of each table."""
-    layout = Layout((10, 11), (True, False), (0, None))
-    (both,) = layout.doubles([0, 1])
+def test_counts_by_chance_move_as_those_of_labels(relation):
+    assert farthest(by_chance, relation) == squared_sensitivity(1, relation, signed=False)
+    for model in MODELS:
+        for data, _ in pairs(relation):
+            assert by_chance(data, model).sum(axis=0).tolist() == list(counted(data, model)[0])
+
+
+@pytest.mark.slow
+def test_mutant_counts_that_also_have_all_chances_below():
+    def below(data, model):
+        return np.cumsum(by_chance(data, model), axis=0)
+
+    assert farthest(below, "add-remove") > squared_sensitivity(1, "add-remove", signed=False)
+
+
+def test_counts_by_chance_are_the_last_release_and_have_the_noise_of_counts(monkeypatch):
+    drawn = []
+    rows = rows_of(CASES[-1], MODELS[0])
+
+    def draw(self, size, coins):
+        drawn.append((self, size))
+        return np.zeros(size, np.int64)
+
+    monkeypatch.setattr(SumNoise, "draw", draw)
+    terms = CalibratedRounds(epsilon=1, delta="1e-6", rounds=1, order="cyclic")
+    model = fit_rounds(rows, LAYOUT, terms, SeededCoins(1))
+    assert (drawn[0], drawn[-1]) == ((terms.counts, 2), (terms.counts, 2 * BINS))
+    assert len(drawn) == 4
+    assert model.counts == tuple(map(tuple, bin_labels(rows.tally()).tolist()))
+
+
+@pytest.mark.parametrize("merged", [None, 1, 2, 3], ids="merged by {}".format)
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+def test_pairs_move_no_further_than_single_features(relation, merged):
+    """Cells put into groups, with missing ones apart: a row is in one entry of each table.
+
+    Whatever cells are merged.
+    """
+    layout = CellLayout((10, 11), (True, False), (0, None))
+    groups = layout.groups(8)
+    if merged:
+        groups[1] = tuple(np.random.default_rng(merged).permutation(np.arange(11) % 8).tolist())
+    (both,) = layout.doubles([0, 1], groups)
     rng = np.random.default_rng(3)
     assert both.shape == (8, 8)
     scores, residuals, curves = 0, 0, 0
@@ -135,6 +204,60 @@ def test_pairs_move_no_further_than_single_features(relation):
     assert 0 < curves <= squared_sensitivity(CURVE, relation, signed=False)
 
 
+class PeekingFit(TableFit):
+    """A mutant: groups follow from the true sums of residuals."""
+
+    def groups(self):
+        groups = super().groups()
+        for part in self.layout.singles():
+            sums, weights = self.rows.sums(part)
+            groups[part.features[0]] = merge_cells(sums.tolist(), weights.tolist(), 4)
+        return groups
+
+
+WIDE = CellLayout((6, 6), (False, False), (None, None))
+
+
+def pair_sums(fit, data):
+    """Of the rows' residuals in the cells of the pair, after what two rounds released."""
+    codes = np.array([[one[0] for one in data], [one[1] for one in data]], np.uint8)
+    rows = MemoryRows(codes, np.array([one[2] for one in data], bool))
+    rows.start(0)
+    terms = AdditiveRounds(epsilon=1, delta=1e-6, rounds=2, pairs=1)
+    fitting = fit(rows, WIDE, terms, None, path=[(0,), (1,)])
+    for part, table in zip(WIDE.singles(), [(9, -4, 9, 1, 0, -4), (3, 3, 3, 2, 2, 2)], strict=True):
+        fitting.tables[part] = fitting.weights[part] = np.array(table)
+    (both,) = WIDE.doubles([0, 1], fitting.groups())
+    return both, rows.sums(both)[0]
+
+
+def worst_pair(fit):
+    """The largest squared distance of sums of neighbors, and the parts they were counted by."""
+    rng, worst, parts = np.random.default_rng(6), 0, set()
+    for _ in range(60):
+        cells = rng.integers(0, 6, (8, 2)).tolist()
+        data = [
+            (*both, bool(label)) for both, label in zip(cells, rng.random(8) < 0.5, strict=True)
+        ]
+        (part, left), (other, right) = pair_sums(fit, data), pair_sums(fit, data[:-1])
+        worst = max(worst, int(((left - right) ** 2).sum()))
+        parts |= {part, other}
+    return worst, parts
+
+
+def test_groups_of_pairs_are_the_same_for_neighbors():
+    """They follow from what was released, which is given; not from the rows."""
+    worst, (part,) = worst_pair(TableFit)
+    assert worst <= squared_sensitivity(CLIP, "add-remove", signed=True)
+    assert part.groups == ((3, 0, 3, 2, 1, 0), (1, 2, 3, 0, 0, 0))
+
+
+def test_mutant_groups_by_true_sums():
+    worst, parts = worst_pair(PeekingFit)
+    assert worst > squared_sensitivity(CLIP, "add-remove", signed=True)
+    assert len(parts) > 60
+
+
 def test_tables_of_the_link_stay_within_their_bounds():
     assert np.abs(link.RESIDUALS).max() == CLIP
     assert (link.CURVATURES.min(), link.CURVATURES.max()) == (0, CURVE)
@@ -147,15 +270,8 @@ def test_tables_of_the_link_stay_within_their_bounds():
 
 def choice_law(data, model, chooser, relation, sensitivity=None):
     source = score_parts(rows_of(data, model).residuals(PARTS), relation)
-    scores = tuple(score for _, score in source.scores())
+    scores = tuple(source.scores())
     return law_of_scores(scores, chooser, sensitivity or source.profile.sensitivity)
-
-
-@cache
-def law_of_scores(scores, chooser, sensitivity):
-    source = MemorySource(np.array(scores), universe=len(scores), sensitivity=sensitivity)
-    law = chooser.law(source.profile)
-    return {number: law.of(score) for number, score in enumerate(scores)}
 
 
 def worst_choice(chooser, relation, sensitivity=None):
@@ -198,8 +314,9 @@ def test_mutant_choice_with_half_the_sensitivity_of_replacing():
 
 @pytest.mark.slow
 def test_mutant_residuals_without_a_clip(monkeypatch):
-    chances = link.CHANCES
-    monkeypatch.setattr(memory, "RESIDUALS", np.stack([-chances, link.UNIT - chances]))
+    residuals = np.stack([-link.CHANCES, link.UNIT - link.CHANCES]).astype(np.int16)
+    unclipped = replace(link.LOGISTIC, residuals=residuals.T.ravel())
+    monkeypatch.setattr(memory, "LOGISTIC", unclipped)
     _, span = worst_choice(Exponential(epsilon=1, neighbors="replace"), "add-remove")
     assert span > 1.5
 
@@ -220,13 +337,6 @@ def test_the_choice_is_drawn_by_its_law():
 
 # A whole fit of one round.
 
-ORDERS = (1.1, 2, 5, 20, 100)
-
-
-def gaussian_loss(moves, variance, order):
-    """Rényi divergence between discrete Gaussian noise around two whole-number vectors."""
-    return order * sum(int(move) ** 2 for move in moves) / (2 * float(variance))
-
 
 def test_shifted_discrete_gaussians_have_the_divergence_of_continuous_ones():
     """By adding up their law: what the audit below takes for each coordinate."""
@@ -243,20 +353,8 @@ def round_loss(left, right, model, relation, order, variances, chooser):
     """The Rényi divergence of all that a fit of one round releases: counts, choice and sums."""
     (counts, sums), (other_counts, other_sums) = counted(left, model), counted(right, model)
     loss = gaussian_loss(np.subtract(counts, other_counts), variances[0], order)
-    p = choice_law(left, model, chooser, relation)
-    q = choice_law(right, model, chooser, relation)
-    terms = []
-    for number in p:
-        (a, ah), (b, bh) = sums[number], other_sums[number]
-        part = gaussian_loss(a - b, variances[1], order)
-        if variances[2] == 0 and (ah != bh).any():
-            return math.inf
-        part += gaussian_loss(ah - bh, variances[2] or 1, order)
-        ratio = order * math.log(p[number]) + (1 - order) * math.log(q[number])
-        terms.append(ratio + (order - 1) * part)
-    top = max(terms)
-    total = top + math.log(sum(math.exp(one - top) for one in terms))
-    return loss + total / (order - 1)
+    laws = [choice_law(data, model, chooser, relation) for data in (left, right)]
+    return loss + choice_loss(laws, (sums, other_sums), order, variances[1:])
 
 
 def worst_excess(terms, relation, variances=None, chooser=None):
@@ -322,10 +420,15 @@ SHAPES = [
 ]
 
 
+TERMS = {AdditiveRounds: 1, CalibratedRounds: 2}
+"""How often labels are counted."""
+
+
+@pytest.mark.parametrize("kind", TERMS)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "8"])
-def test_all_releases_fit_the_budget_with_a_delta(epsilon, shape):
-    terms = AdditiveRounds(epsilon=epsilon, delta="1e-6", **shape)
+def test_all_releases_fit_the_budget_with_a_delta(epsilon, shape, kind):
+    terms = kind(epsilon=epsilon, delta="1e-6", **shape)
     twice = terms.neighbors == "replace"
 
     def cost(noise, largest, signed):
@@ -337,7 +440,7 @@ def test_all_releases_fit_the_budget_with_a_delta(epsilon, shape):
         sums = cost(noise.residuals, CLIP, True) + cost(noise.curvatures, CURVE, False)
         return chosen + sums
 
-    total = cost(terms.counts, 1, False) + terms.rounds * one_round(terms.singles)
+    total = TERMS[kind] * cost(terms.counts, 1, False) + terms.rounds * one_round(terms.singles)
     total += terms.pairs * one_round(terms.doubles) if terms.pairs else 0
     assert Fraction(99, 100) * terms.rho < total <= terms.rho
     assert epsilon_of_rho(total, Fraction("1e-6")) <= Fraction(epsilon)
@@ -369,9 +472,10 @@ def test_noise_by_rho_is_what_it_was(options, counts, chooser, residuals, curvat
     assert terms.singles.curvatures.variance == curvatures
 
 
+@pytest.mark.parametrize("kind", TERMS)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_all_releases_fit_the_budget_without_a_delta(shape):
-    terms = AdditiveRounds(epsilon="0.7", **shape)
+def test_all_releases_fit_the_budget_without_a_delta(shape, kind):
+    terms = kind(epsilon="0.7", **shape)
     moved = 2 if terms.neighbors == "replace" else 1
 
     def one_round(noise):
@@ -379,7 +483,7 @@ def test_all_releases_fit_the_budget_without_a_delta(shape):
         sums = moved * CLIP / noise.residuals.scale + moved * CURVE / noise.curvatures.scale
         return chosen + sums
 
-    total = moved / terms.counts.scale + terms.rounds * one_round(terms.singles)
+    total = TERMS[kind] * moved / terms.counts.scale + terms.rounds * one_round(terms.singles)
     total += terms.pairs * one_round(terms.doubles) if terms.pairs else 0
     assert total == Fraction("0.7")
 
@@ -441,6 +545,11 @@ def test_by_losses_a_fit_costs_what_it_says_with_less_noise(shape):
     assert cost_by_losses(terms, Fraction(95, 100)) > terms.epsilon
     assert terms.singles.residuals.spread() < 0.92 * plain.singles.residuals.spread()
     assert terms.privacy() == plain.privacy()
+
+
+def test_by_losses_both_counts_of_labels_are_in_the_program():
+    terms = CalibratedRounds(delta=MILLIONTH, **LOSSES[0])
+    assert terms.program().gaussians[0] == (1, terms.counts.variance, 2)
 
 
 def test_by_losses_rho_is_that_of_the_noise():

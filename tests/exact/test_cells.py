@@ -13,7 +13,7 @@ import pytest
 from flint import arb, ctx
 
 from privmax.mechanisms import cells as module
-from privmax.mechanisms.cells import FEW, LOOKED_AT, Cells, _draw_place, choices
+from privmax.mechanisms.cells import FEW, LOOKED_AT, Cells, _draw_place, choices, is_large
 from privmax.mechanisms.contract import ROUNDING
 from privmax.mechanisms.weights import clip_width, round_chances, shares
 from privmax.noise.balls import START, precision
@@ -25,6 +25,12 @@ UNIT = 2.0**-53
 
 NOTHING = 1e-28
 """More than all cells weigh that a first look leaves out, beside the rest."""
+
+
+@pytest.fixture(autouse=True)
+def _fewer_cells(monkeypatch):
+    """Floats are looked at from fewer cells on, so that balls to compare them with take less."""
+    monkeypatch.setattr(module, "MANY", 1024)
 
 
 def large_sets():
@@ -305,3 +311,37 @@ def test_a_share_that_cancels_is_asked_for_with_more_digits():
     large = arb(2) ** 120
     _, found = shares(lambda: [arb(1), ((large + arb(1) / 3) - large) / 2**200])
     assert found == pytest.approx(2.0**-200 / 3, rel=ROUNDING, abs=0)
+
+
+@pytest.mark.parametrize("step", [1, 7])
+def test_weights_of_prefixes_are_those_of_their_cells(step):
+    """Sums go from prefix to prefix where they are neighbors, and begin again where levels tie."""
+    levels = [(step * place, 1 + (place % 3 == 2)) for place in range(40)]
+    for size in (1, 2, 5, 9, 20):
+        cells = Cells(levels, size, *rates())
+        with precision(400):
+            rows = cells._rows()
+            for place, row in enumerate(rows):
+                assert (row / sum(cells._row(place), start=arb(0)) - 1).overlaps(arb(0))
+                assert row.rad() < row.mid() * arb(2) ** -350
+
+
+def test_weights_at_a_higher_precision_are_used_again():
+    cells = single(30, 5)
+    with precision(200):
+        rows = cells._rows()
+    with precision(100):
+        assert cells._rows() is rows
+    with precision(300):
+        assert cells._rows() is not rows
+
+
+def test_sets_that_are_not_large_need_no_floats(monkeypatch):
+    """However their candidates are spread; the largest number of cells has no ties."""
+    monkeypatch.undo()
+    for size in range(1, 21):
+        for width in range(size + 1, 300, 7):
+            if not is_large(size, width):
+                assert not single(width, size).has_look
+    assert is_large(20, 300)
+    assert single(300, 20).has_look

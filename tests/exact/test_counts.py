@@ -17,6 +17,7 @@ import pytest
 from flint import arb
 
 from privmax import NestedMargin, Privacy, Profile, SetMargin
+from privmax.count_costs import find_sigma, gaussian_delta
 from privmax.counts import (
     CountNoise,
     DiscreteGaussian,
@@ -24,8 +25,6 @@ from privmax.counts import (
     SharedGaussian,
     choose_noise,
     count_moved,
-    find_sigma,
-    gaussian_delta,
 )
 from privmax.noise import samplers
 from privmax.noise.balls import precision

@@ -10,9 +10,11 @@ be that of formal/ up to the error it states.
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import math
 import random
 import sys
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -22,6 +24,7 @@ from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from flint import arb, fmpq
@@ -38,8 +41,13 @@ from privmax import (
     Profile,
     RestrictedExponential,
     SetMargin,
+    count_costs,
+    relative,
 )
 from privmax.counts import choose_noise
+from privmax.keyset import rounds as key_code
+from privmax.keyset.rounds import KeyRounds
+from privmax.learning.additive import rounds as fit_code
 from privmax.mechanisms import cells, gap_test, guards, set_margin, weights
 from privmax.mechanisms import nested_margin as nested_code
 from privmax.mechanisms.stages import Stage
@@ -52,6 +60,10 @@ from privmax.repetition import NegativeBinomial, Poisson, RunCost
 from privmax.sources.grouped import Grouping
 from privmax.sources.reading import grouped
 from privmax.sources.tables import Columns
+
+sys.path.append(str(Path(__file__).parent))
+
+from key_ballots import HALF, Ballots, give_own  # it is beside this file
 
 pytestmark = pytest.mark.slow
 
@@ -716,6 +728,85 @@ def test_groups(times: int, part: int) -> None:
             assert all(close(expected[one], code[one], 1e-9) for one in code)
 
 
+ANSWERS = (0, 1)
+
+
+class Noise:
+    """Given noise for every round, and the totals it is added to."""
+
+    def __init__(self, rows: Sequence[Sequence[int]]) -> None:
+        self.rows = rows
+        self.totals: list[list[int]] = []
+
+    def add(self, totals: Any, variance: Any, coins: Any) -> Any:
+        row = self.rows[len(self.totals)]
+        self.totals.append(totals.tolist())
+        return totals + np.array(row[: len(totals)], np.int64)
+
+
+class Cut:
+    """Where the answer to the question puts the cut."""
+
+    right = staticmethod(KeyRounds.find_cut)
+
+    def find(self, search: KeyRounds, *given: Any) -> Fraction:
+        self.cut = self.right(search, *given)
+        return self.cut
+
+
+def own_weights(
+    search: KeyRounds, cut: Fraction
+) -> Callable[[int, Any, Sequence[str], Sequence[Any]], dict[Any, int]]:
+    """What an individual gives in each round, by its own keys and what it may see."""
+    shares = [int(1000 * share) for share in search.shares]
+    turns = len(shares)
+    thresholds = [one.threshold for one in search.looks]
+
+    def gives(turn: int, one: Any, keys: Sequence[str], past: Sequence[Any]) -> dict[Any, int]:
+        left = [
+            key
+            for key in keys
+            if all(values[key] < rho for values, rho in zip(past[:turns], thresholds, strict=False))
+        ]
+        if turn < turns or not left:
+            return give_own(left, lambda key: 0, search.per_user) if left else {}
+        pooled = {
+            key: sum(share * values[key] for share, values in zip(shares, past, strict=False))
+            // int(1000 * sum(search.shares))
+            for key in left
+        }
+        if turn == turns:
+            low = sum(value < search._spread for value in pooled.values())
+            return dict(zip(ANSWERS, (HALF, math.floor(HALF * low / len(left))), strict=True))
+        needs = search.value_keys(np.array([pooled[key] for key in left], np.int64), cut).tolist()
+        return give_own(left, lambda key: 0, search.slots, dict(zip(left, needs, strict=True)))
+
+    return gives
+
+
+def test_rounds_of_keys(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which keys have noise in which round, the totals, and what is released, for any noise."""
+    dice, most = random.Random(31), Counter[int]()
+    search = KeyRounds(epsilon=1, delta="0.05", per_user=2, slots=2)
+    looks = [*(True for _ in search.looks), False, True]
+    rho = [*(one.threshold for one in search.looks), 0, search.last.threshold]
+    for _ in range(3000 // part):
+        kinds = ["".join(dice.sample("abcdef", dice.randint(1, 4))) for _ in range(4)]
+        held = {who: sorted(dice.choice(kinds)) for who in range(dice.randint(1, 30))}
+        rows = [[round(dice.gauss(0, 0.7) * max(rho)) for _ in range(6)] for _ in looks]
+        noise, question = Noise(rows), Cut()
+        monkeypatch.setattr(key_code, "_add_noise", noise.add)
+        monkeypatch.setattr(KeyRounds, "find_cut", lambda *given, cut=question: cut.find(*given))
+        ballots = Ballots(held)
+        code = set(ballots.name(search.draw(ballots, ballots.number, None)))  # type: ignore[arg-type]
+        gives = own_weights(search, question.cut)
+        released, shares = formal.key_rounds(looks, rho, gives, held, rows, ANSWERS)
+        assert noise.totals == [list(one.values()) for one in shares]
+        assert code == released
+        most[len(released)] += 1
+    assert len(most) > 4
+
+
 def test_scales_of_counts_and_of_orders() -> None:
     """x = e^(−step/scale) to the power of the theorem is e^(−ε)."""
     price = Privacy(Fraction(7, 10))
@@ -728,6 +819,44 @@ def test_scales_of_counts_and_of_orders() -> None:
             if k > 1 and neighbors == "add-remove":
                 noise = choose_order_noise(price, **facts).noise
                 assert formal.order_exponent(k, m, s) / noise.scale == price.epsilon
+
+
+def test_how_far_shared_noise_must_reach(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The distance at which the code takes normal laws is that of the theorem."""
+    reached: list[Fraction] = []
+    monkeypatch.setattr(
+        count_costs, "rounded_delta", lambda epsilon, square, numbers: reached.append(square)
+    )
+    pairs = [(Fraction(9 + own), Fraction(7, 2) + other) for own in (0, 31) for other in (1, 500)]
+    for k, (own, shared), size in product(range(1, 12), pairs, (1, 3, 33)):
+        for moved in range(1, k + 1):
+            variances = (own + count_costs.ROUNDED, shared + count_costs.ROUNDED)
+            count_costs.shared_delta(Fraction(1), variances, k, moved, size)
+            assert reached.pop() == formal.distance(own, 1 / shared, k, moved, size)
+
+
+def test_how_far_noise_on_differences_must_reach(monkeypatch: pytest.MonkeyPatch) -> None:
+    reached: list[Fraction] = []
+    monkeypatch.setattr(relative, "least_scale", lambda enough, start: enough(Fraction(1)))
+    monkeypatch.setattr(
+        relative, "rounded_delta", lambda epsilon, square, k: reached.append(square) or arb(0)
+    )
+    for k, size in product(range(2, 12), (1, 3)):
+        for moved in range(1, k + 1):
+            relative.find_relative(Privacy(1, "1e-6"), k, moved, size, "add-remove")
+            parts = relative.PARTS
+            own = Fraction(parts**2 - relative.ROUNDED)
+            assert reached.pop() == formal.distance(own, Fraction(0), k, moved, size * parts)
+
+
+def test_how_far_a_row_moves_an_additive_fit() -> None:
+    for relation, largest in product(RELATIONS, (1, 7, 614)):
+        labels, residuals, curvatures, _ = formal.fit_moves(relation, largest, largest)
+        assert fit_code.squared_sensitivity(1, relation, signed=False) == labels
+        assert fit_code.squared_sensitivity(largest, relation, signed=True) == residuals
+        assert fit_code.squared_sensitivity(largest, relation, signed=False) == curvatures
+        change = formal.fit_moves(relation, fit_code.CLIP, 1)[3]
+        assert fit_code.choice_sensitivity(relation) == change
 
 
 def test_laws_of_the_number_of_runs() -> None:
@@ -828,6 +957,31 @@ def _every_row(data: Any, group: Any, counts_in: Any) -> list[list[Any]]:
 _right_part = formal.part
 
 
+def _silent_zeros(self: Noise, totals: Any, *rest: Any) -> Any:
+    return np.where(totals > 0, _right_add(self, totals, *rest), 0)
+
+
+_right_add = Noise.add
+
+
+def test_a_change_of_the_rounds_of_keys_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(Noise, "add", _silent_zeros)
+        with pytest.raises(AssertionError):
+            test_rounds_of_keys(12, patch)
+    source = textwrap.dedent(inspect.getsource(KeyRounds.draw))
+    wrong: dict[str, Any] = {}
+    assert source.count("passed & (totals > 0)") == 2
+    exec(source.replace("passed & (totals > 0)", "passed"), vars(key_code), wrong)
+    with monkeypatch.context() as patch:
+        patch.setattr(KeyRounds, "draw", wrong["draw"])
+        with pytest.raises(AssertionError):
+            test_rounds_of_keys(12, patch)
+    monkeypatch.setattr(formal, "alive", lambda *given: True)
+    with pytest.raises(AssertionError):
+        test_rounds_of_keys(12, monkeypatch)
+
+
 def test_a_change_of_formal_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(formal, "run_slope", lambda law, m, x: m)
     with pytest.raises(AssertionError):
@@ -835,6 +989,14 @@ def test_a_change_of_formal_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(formal, "order_exponent", formal.counts_exponent)
     with pytest.raises(AssertionError):
         test_scales_of_counts_and_of_orders()
+    monkeypatch.setattr(formal, "distance", lambda v, h, k, m, size: size**2 * m / v)
+    with monkeypatch.context() as patch, pytest.raises(AssertionError):
+        test_how_far_shared_noise_must_reach(patch)
+    with monkeypatch.context() as patch, pytest.raises(AssertionError):
+        test_how_far_noise_on_differences_must_reach(patch)
+    monkeypatch.setattr(formal, "fit_moves", lambda relation, c, h: (1, c**2, h**2, c))
+    with pytest.raises(AssertionError):
+        test_how_far_a_row_moves_an_additive_fit()
     monkeypatch.setattr(formal, "part", _every_row)
     with pytest.raises(AssertionError):
         test_groups(1, 12)

@@ -15,7 +15,7 @@ import pytest
 from scipy.integrate import quad
 
 from privmax import DYADIC, LargeMargin, SharpMargin
-from privmax.planning.theory import least_lead, success_limit
+from privmax.planning.lower_bounds import least_lead, success_limit
 from privmax.privacy import ADD_REMOVE, REPLACE, drift
 
 sys.path.append(str(Path(__file__).parent))

@@ -24,7 +24,7 @@ from privmax import (
     SetMargin,
     SharpMargin,
 )
-from privmax.planning.theory import (
+from privmax.planning.lower_bounds import (
     approximate_lower_bound,
     learning_limit,
     least_lead,

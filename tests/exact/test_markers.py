@@ -16,7 +16,7 @@ from privmax import Exponential, PermuteAndFlip, Scores, SetMargin, law
 from privmax.auditing import divergence
 from privmax.markers import scores
 from privmax.markers.release import MarkerSource, top_markers
-from privmax.markers.scores import ChiSquare, Difference, Distance, Groups, bonferroni
+from privmax.markers.scores import ChiSquare, Difference, Distance, StudyGroups, bonferroni
 from privmax.testing import SeededCoins, walk
 
 SIZES = [(1, 1), (2, 2), (3, 3), (1, 3), (4, 2), (2, 5), (5, 3)]
@@ -74,7 +74,7 @@ def by_alleles(table):
 
 @pytest.mark.parametrize("sizes", SIZES)
 def test_no_score_moves_further_than_it_says(sizes):
-    groups = Groups(*sizes)
+    groups = StudyGroups(*sizes)
     assert largest_move(Difference(groups).score, groups) == Difference(groups).steps
     for kind in (True, False):
         test = ChiSquare(groups, kind)
@@ -86,7 +86,7 @@ def test_no_score_moves_further_than_it_says(sizes):
 
 @pytest.mark.parametrize("sizes", SIZES)
 def test_the_sensitivity_of_chi_square_is_attained(sizes):
-    groups = Groups(*sizes)
+    groups = StudyGroups(*sizes)
     everything = tables(*sizes)
     for kind, rows in ((True, lambda table: table), (False, by_alleles)):
         exact = {table: chi_square(rows(table)) for table in everything}
@@ -97,12 +97,14 @@ def test_the_sensitivity_of_chi_square_is_attained(sizes):
 def test_equal_groups_have_the_published_sensitivity():
     for half in (1, 7, 1000):
         people = 2 * half
-        assert ChiSquare(Groups(half, half), True).sensitivity == Fraction(4 * people, people + 2)
+        assert ChiSquare(StudyGroups(half, half), True).sensitivity == Fraction(
+            4 * people, people + 2
+        )
 
 
 @pytest.mark.parametrize("sizes", SIZES)
 def test_chi_square_is_rounded_down_exactly(sizes):
-    groups = Groups(*sizes)
+    groups = StudyGroups(*sizes)
     everything = tables(*sizes)
     for kind, rows in ((True, lambda table: table), (False, by_alleles)):
         test = ChiSquare(groups, kind)
@@ -114,7 +116,7 @@ def test_chi_square_is_rounded_down_exactly(sizes):
 @pytest.mark.parametrize("sizes", [*SIZES, (7, 3), (9, 2), (6, 8)])
 @pytest.mark.parametrize("threshold", ["1", "1.3", "2", "2.7", "3.84", "8", "10.83"])
 def test_the_distance_is_the_least_number_of_people(sizes, threshold):
-    groups, line = Groups(*sizes), Fraction(threshold)
+    groups, line = StudyGroups(*sizes), Fraction(threshold)
     if line >= 2 * groups.people:
         pytest.skip("no table is significant")
     cases, controls = groups
@@ -132,7 +134,7 @@ def test_the_distance_is_the_least_number_of_people(sizes, threshold):
 
 def test_large_studies_fit_into_64_bits():
     size = scores.LARGEST_GROUP
-    groups = Groups(size, size - 1)
+    groups = StudyGroups(size, size - 1)
     alleles = np.array([[2 * size, 0], [0, 2 * size - 2], [size, size - 1]])
     found = Difference(groups).score(alleles)
     assert found.tolist() == [8 * 2 * (size - 1), 8 * 2 * (size - 1), 0]
@@ -143,7 +145,7 @@ def test_large_studies_fit_into_64_bits():
 def test_a_thousand_studies_in_floats_and_exactly():
     """Whatever is decided in floats is what rationals say."""
     random = np.random.default_rng(1)
-    groups = Groups(1237, 1999)
+    groups = StudyGroups(1237, 1999)
     alleles = np.stack([random.integers(0, 2 * size + 1, 1000) for size in groups], axis=1)
     test = ChiSquare(groups, needs_genotypes=False)
     for (a, b), found in zip(alleles.tolist(), test.score(alleles).tolist(), strict=True):
@@ -219,7 +221,7 @@ EPSILON = 8
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MAKERS)
-@pytest.mark.parametrize("groups", [Groups(2, 2), Groups(3, 1)], ids=str)
+@pytest.mark.parametrize("groups", [StudyGroups(2, 2), StudyGroups(3, 1)], ids=str)
 def test_one_person_keeps_the_cost(name, groups):
     mechanism = Exponential(epsilon=EPSILON, neighbors="replace")
     assert worst(MAKERS[name](groups), mechanism, groups) <= 1e-9
@@ -232,7 +234,7 @@ def test_one_person_keeps_the_cost(name, groups):
 )
 def test_the_audit_reaches_the_cost(name, part):
     """With part of epsilon it would fail: not much is given away, even by four people."""
-    groups = Groups(2, 2)
+    groups = StudyGroups(2, 2)
     mechanism = Exponential(epsilon=EPSILON, neighbors="replace")
     assert worst(MAKERS[name](groups), mechanism, groups, EPSILON * Fraction(part)) > 1e-6
 
@@ -272,9 +274,9 @@ class Leaping(Distance):
 @pytest.mark.parametrize(
     ("score", "groups"),
     [
-        (Halved(Groups(2, 2)), Groups(2, 2)),
-        (OneAllele(Groups(2, 2), False), Groups(2, 2)),
-        (Leaping(Groups(2, 2), Fraction("1.5")), Groups(2, 2)),
+        (Halved(StudyGroups(2, 2)), StudyGroups(2, 2)),
+        (OneAllele(StudyGroups(2, 2), False), StudyGroups(2, 2)),
+        (Leaping(StudyGroups(2, 2), Fraction("1.5")), StudyGroups(2, 2)),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -282,7 +284,9 @@ def test_mutants_break_the_cost(score, groups):
     assert worst(score, Exponential(epsilon=EPSILON, neighbors="replace"), groups) > 1e-3
 
 
-@pytest.mark.parametrize("groups", [Groups(3, 1), Groups(4, 2), Groups(2, 5)], ids=str)
+@pytest.mark.parametrize(
+    "groups", [StudyGroups(3, 1), StudyGroups(4, 2), StudyGroups(2, 5)], ids=str
+)
 def test_the_formula_for_equal_groups_breaks_the_sensitivity_of_others(groups):
     mutant = Balanced(groups, needs_genotypes=True)
     assert largest_move(mutant.score, groups) > mutant.steps
@@ -290,7 +294,7 @@ def test_the_formula_for_equal_groups_breaks_the_sensitivity_of_others(groups):
 
 def test_monotone_constants_break_the_cost():
     """One person raises one marker and lowers another: counts of people do not."""
-    groups = Groups(2, 2)
+    groups = StudyGroups(2, 2)
     assert worst(Difference(groups), Exponential(epsilon=EPSILON), groups) > 0.05
 
 
@@ -303,11 +307,11 @@ def test_markers_that_somebody_has_are_no_universe():
         seen = [place for place in range(2) if counts[place, :, 1:].any()]
         if not seen:
             return {None: 1.0}
-        found = Difference(Groups(1, 1)).score(counts[seen]).tolist()
+        found = Difference(StudyGroups(1, 1)).score(counts[seen]).tolist()
         drawn = law(found, mechanism=mechanism, universe=len(seen), scores=Scores(sensitivity=2))
         return {place: drawn[number] for number, place in enumerate(seen)}
 
-    laws = {study: release(study) for study in studies(Groups(1, 1))}
+    laws = {study: release(study) for study in studies(StudyGroups(1, 1))}
     found = max(divergence(laws[study], laws[other], 1) for study in laws for other in near(study))
     assert found > 0.1
 
@@ -315,7 +319,7 @@ def test_markers_that_somebody_has_are_no_universe():
 @pytest.mark.slow
 def test_the_release_has_the_law():
     counts = np.array([[4, 0], [1, 1]])
-    score = Difference(Groups(2, 2))
+    score = Difference(StudyGroups(2, 2))
     mechanism = PermuteAndFlip(epsilon=1, neighbors="replace")
     exact = mechanism.law(MarkerSource(score.score(counts), None, score).profile)
     drawn, unfinished = walk(

@@ -16,7 +16,7 @@ from by_name import by_name
 from privmax import Exponential, NestedMargin, PermuteAndFlip
 from privmax.auditing import divergence
 from privmax.errors import DataError
-from privmax.learning import scoring
+from privmax.learning import labels
 from privmax.learning.models import list_entrants, score_models, select_model
 from privmax.learning.scoring import Accuracy, Clipped
 from privmax.profile import Profile
@@ -292,7 +292,7 @@ def test_what_an_example_adds_does_not_depend_on_types_beside_it():
     ],
 )
 def test_mutants_that_read_one_value_by_the_others(name, mutant, monkeypatch):
-    monkeypatch.setattr(scoring, name, mutant)
+    monkeypatch.setattr(labels, name, mutant)
     assert drift() > 0
 
 

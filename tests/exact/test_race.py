@@ -16,8 +16,6 @@ from scipy.integrate import quad
 
 from privmax.noise.balls import ball, precision
 from privmax.noise.race import (
-    _ABSCISSAS,
-    _SHARES,
     EXPONENTIAL,
     LAPLACE,
     QUADRATURE_ERROR,
@@ -26,6 +24,7 @@ from privmax.noise.race import (
     _earlier,
     _end,
     _integrals,
+    _quadrature,
     _Runner,
     race_law,
     run_race,
@@ -315,14 +314,13 @@ def test_the_rule_on_one_panel():
     """What the section on quadrature asks of it: e^(−C/2)·C·e^(−Cu) and n·2^−n·(1 + u)^−n on [0,
     1].
     """
+    abscissas, shares = _quadrature()
     for rate in np.linspace(0.01, 200, 5000):
-        summed = np.exp(-rate / 2) * rate * (_SHARES @ np.exp(-rate * _ABSCISSAS))
+        summed = np.exp(-rate / 2) * rate * (shares @ np.exp(-rate * abscissas))
         assert summed == pytest.approx(np.exp(-rate / 2) * -np.expm1(-rate), abs=1e-15)
     for n in range(2, 300):
         exact = n / 2**n * (1 - 2.0 ** (1 - n)) / (n - 1)
-        assert n / 2**n * (_SHARES @ (1 + _ABSCISSAS) ** -float(n)) == pytest.approx(
-            exact, abs=1e-15
-        )
+        assert n / 2**n * (shares @ (1 + abscissas) ** -float(n)) == pytest.approx(exact, abs=1e-15)
 
 
 def brackets(blocks, rate, noise, law, unfinished, depth=14):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import product
+from itertools import islice, product, repeat
 
 import numpy as np
 import pytest
@@ -202,7 +202,9 @@ def test_the_law_and_the_error_of_a_difference(noise):
 def scripted(monkeypatch, noise, values):
     """Noise that is not drawn."""
     left = iter(values)
-    monkeypatch.setattr(type(noise), "draw", lambda self, coins: next(left))
+    monkeypatch.setattr(
+        type(noise), "draw_all", lambda _, number, coins: list(islice(left, number))
+    )
 
 
 def test_differences_are_rounded_and_not_counts(monkeypatch):
@@ -218,7 +220,7 @@ def test_differences_are_rounded_and_not_counts(monkeypatch):
 
 def test_ties_are_broken_by_coins_and_not_by_true_counts(monkeypatch):
     noise = RelativeLaplace(scale=1)
-    monkeypatch.setattr(type(noise), "draw", lambda self, coins: 0)
+    scripted(monkeypatch, noise, repeat(0))
 
     def order(coins):
         return tuple(one.number for one in noise.rank([5, 5], coins))
@@ -426,6 +428,15 @@ def test_a_share_is_chosen_by_public_numbers_or_given():
     for share in (0, 1):
         with pytest.raises(ParameterError, match=r"^share="):
             RankedMargin(**PRICE, k=2, share=share)
+
+
+def test_on_a_fine_grid_gaussian_noise_is_taken_where_errors_are_below_1():
+    """An error is in units of the scores, of which a step is a small part."""
+    fine, price = Fraction(1, 100), Privacy(3, "1e-6")
+    chosen, cost = choose_order_noise(price, k=30, step=fine)
+    assert (type(chosen), cost) == (RelativeGaussian, price)
+    laplace, _ = choose_order_noise(Privacy(3), k=30, step=fine)
+    assert chosen.error() < laplace.error() < 1
 
 
 def test_bounded_records_need_less_noise():

@@ -459,7 +459,7 @@ def test_mutants(mutant, stages, neighbors):
 
 
 @pytest.mark.slow
-def test_stages_that_share_epsilon_pass_where_delta_is_large_and_gaps_are_small():
+def test_stages_that_share_epsilon_pass_wcounteddelta_is_large_and_gaps_are_small():
     """Why audits of cascades need small deltas and large gaps."""
     small = {"universe": "open", "candidates": 4, "highest": 3}
     assert privmax.audit(made(SAME, "0.05", make=SharedEpsilon), **small).holds
@@ -501,7 +501,7 @@ def test_the_soft_test_is_its_recursion(epsilon, delta, silence):
             chance = (grow * chance + ball(least)).min(1 - fall * (1 - chance))
 
 
-def test_the_soft_test_takes_the_smaller_term_where_the_two_are_almost_equal():
+def test_the_soft_test_takes_the_smaller_term_wcountedthe_two_are_almost_equal():
     """1 − e^(−x·ε) lies 2^−200 beside δ: a decision in few bits would take the larger."""
     with precision(1000):
         least = -(-ball(Fraction(1, 4))).expm1() * arb(2) ** 260
@@ -591,21 +591,22 @@ every_look = pytest.mark.parametrize(("mechanism", "here"), LOOKS, ids=range(len
 
 
 @every_look
-def test_floats_are_within_their_bound_of_balls(mechanism, here):
+def test_floats_are_within_their_bound_of_balls(mechanism, here, monkeypatch):
+    monkeypatch.setattr(cells, "MANY", 1024)
     looked = 0
     for turn in turns(mechanism, here) or mechanism._turns(here, mechanism._window(here)):
         if turn.is_test or not turn.cells.has_look:
             continue
         looked += 1
-        cells, error = turn.cells, turn.cells._look.error
+        counted, error = turn.cells, turn.cells._look.error
         with precision(START):
-            total = cells.total()
+            total = counted.total()
         with precision(400):
-            assert total.overlaps(cells.total())
-            rows = cells._rows()
-            assert_near(cells._look.rows, rows, error)
+            assert total.overlaps(counted.total())
+            rows = counted._rows()
+            assert_near(counted._look.rows, rows, error)
             for place in range(0, len(rows), 1 + len(rows) // 6):
-                assert_near(_shares(cells._log_row(place)), cells._row(place), error)
+                assert_near(_shares(counted._log_row(place)), counted._row(place), error)
         if looked == 2:  # the other stages are alike, and balls take long
             break
     assert looked
@@ -656,10 +657,10 @@ def test_a_first_look_has_the_law_of_balls(mechanism, here, monkeypatch):
 def test_a_wrong_float_is_found(monkeypatch):
     """The bound is no wider than needed to miss a mistake in the ninth digit."""
     mechanism, here = LOOKS[0]
-    honest = Cells._log_ways
-    monkeypatch.setattr(Cells, "_log_ways", lambda *given: honest(*given) * (1 + 1e-9))
+    honest = Cells._log_cells
+    monkeypatch.setattr(Cells, "_log_cells", lambda *given: honest(*given) * (1 + 1e-9))
     with pytest.raises(AssertionError):
-        test_floats_are_within_their_bound_of_balls(mechanism, here)
+        test_floats_are_within_their_bound_of_balls(mechanism, here, monkeypatch)
 
 
 def test_logarithms_of_binomials_are_within_their_bound():
@@ -687,7 +688,7 @@ LEADS = {
 
 @both
 @pytest.mark.parametrize("k", [1, 10, 20, 100])
-def test_leads_of_the_default_are_small_where_k_is(k, neighbors):
+def test_leads_of_the_default_are_small_wcountedk_is(k, neighbors):
     mechanism = SetMargin(epsilon=1, delta="1e-6", neighbors=neighbors, k=k)
     assert mechanism.lead(candidates=None, near=k) == LEADS[neighbors][k]
 

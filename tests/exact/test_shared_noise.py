@@ -14,16 +14,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from privmax import ParameterError, Privacy, counts
-from privmax.counts import (
-    DiscreteGaussian,
-    SharedGaussian,
-    choose_noise,
-    find_shared,
-    find_sigma,
-    read_noise,
-    shared_delta,
-)
+from privmax import ParameterError, Privacy, count_costs, counts
+from privmax.count_costs import find_shared, find_sigma, shared_delta
+from privmax.counts import DiscreteGaussian, SharedGaussian, choose_noise, read_noise
 from privmax.noise.balls import precision
 from privmax.privacy import ADD_REMOVE, REPLACE
 from privmax.testing import SeededCoins
@@ -134,8 +127,8 @@ def test_mutant_noise_for_two_counts_on_three():
 def test_no_move_is_further_than_is_charged(k, moved, own, shared):
     """For each move the best whole shift of the shared noise, by trying all of them."""
     parts = 7
-    v, w = Fraction(own - counts.ROUNDED), Fraction(shared - counts.ROUNDED)
-    bound = parts**2 * counts._spread(v, w, k, moved) / v + (1 / w + k / v) / 4
+    v, w = Fraction(own - count_costs.ROUNDED), Fraction(shared - count_costs.ROUNDED)
+    bound = parts**2 * count_costs._spread(v, w, k, moved) / v + (1 / w + k / v) / 4
     for steps in product(range(parts + 1), repeat=k):
         if sum(map(bool, steps)) <= moved:
             distance = min(
@@ -150,7 +143,7 @@ def test_for_one_count_the_two_variances_add_up(sigma):
     variance = Fraction(sigma * 33) ** 2
     with precision(128):
         charged = float(shared_delta(Fraction(1), (variance, variance), 1, 1, 3300))
-        alone = float(counts.gaussian_delta(Fraction(1), 2 * variance, 1, 3300))
+        alone = float(count_costs.gaussian_delta(Fraction(1), 2 * variance, 1, 3300))
     assert alone <= charged <= 1.001 * alone
 
 

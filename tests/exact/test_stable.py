@@ -16,7 +16,7 @@ from privmax import GapTest, PermuteAndFlip, Profile
 from privmax.auditing import divergence
 from privmax.learning import MarginalSelector, StableSelector
 from privmax.learning.marginal import STEPS
-from privmax.learning.stable import VoteSource, count_sets, deal
+from privmax.learning.votes import VoteSource, count_sets, deal
 from privmax.mechanisms.contract import Outcome
 from privmax.testing import SeededCoins
 

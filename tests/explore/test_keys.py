@@ -107,7 +107,7 @@ def test_a_plan_leads_to_its_question(client):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"delta": "0"}, "one individual alone has"),
+        ({"delta": "0"}, "a key of one individual hidden"),
         ({"delta": ""}, "delta is required"),
         ({"epsilon": ""}, "epsilon is required"),
         ({"epsilon": "0"}, "epsilon='0'"),
@@ -192,11 +192,11 @@ def test_keys_that_a_command_released_are_cut_as_well(client, explorer, many, tm
         ({"per_user": "0"}, "per_user='0'"),
         ({"per_user": "x"}, "per_user"),
         ({"per_user": "99999"}, "must not exceed"),
-        ({"delta": "0"}, "one individual alone has"),
-        ({"delta": ""}, "one individual alone has"),
+        ({"delta": "0"}, "a key of one individual hidden"),
+        ({"delta": ""}, "a key of one individual hidden"),
         ({"epsilon": ""}, "epsilon is required"),
         ({"counts": "-1"}, "counts='-1'"),
-        ({"other": "yes"}, "counts have a cost of their own"),
+        ({"other": "yes"}, "which has its own cost"),
         ({"dataset": "counts", "items": "query"}, "no column of individuals"),
         ({"items": "country"}, "“log” allows drink"),
         ({"where": "person = 1"}, "conditions may look at"),

@@ -77,7 +77,7 @@ def test_the_python_line_and_the_command_run_and_agree_with_the_page(client, giv
         line = next(line for line in table if line.startswith(f"{name} "))
         lead = line.replace(" *", "").split()[1]
         assert cells[0].replace(",", "") == lead, name
-    first = page.partition("is chosen: ")[2].partition(". No mechanism")[0]
+    first = page.partition("Chosen:</strong> ")[2].partition(". No mechanism")[0]
     assert unescape(first) in ran.output.replace("\n", " ")
 
 
@@ -439,12 +439,13 @@ def test_data_sets_are_described_on_the_command_line_or_in_a_file(tmp_path):
     [
         ({}, "where its data is"),
         ({"file": "x.csv"}, "which columns"),
-        ({"file": "x.csv", "columns": "a"}, "whom"),
+        ({"file": "x.csv", "columns": "a"}, "individuals"),
         ({"file": "x.csv", "columns": [1], "unit": "row"}, "names of columns"),
         ({"file": "-", "columns": "a", "unit": "row"}, "standard input"),
         ({"file": "sample:nothing", "columns": "a", "unit": "row"}, "no such data set"),
         ({"file": "x.csv", "columns": "a", "unit": "row", "password": "x"}, "may have"),
         ({"file": "x.csv", "columns": "a", "unit": "row", "table": "t"}, "table"),
+        ({"file": "x.csv", "columns": "a,b", "user": "b"}, "the same column is given as columns"),
     ],
 )
 def test_what_is_missing_of_a_data_set_is_named(given, words):

@@ -99,7 +99,7 @@ BROKEN = {
     "labels": "lab.fuzzing.parsers.read_label",
     "universe": "lab.fuzzing.parsers.read_universe",
     "names": "lab.fuzzing.parsers.read_names",
-    "rules": "privmax.cli.commands.learn.load_json",
+    "rules": "privmax.cli.learn.apply.load_json",
     "schema": "lab.fuzzing.parsers.Schema.from_file",
     "urls": "privmax.ledger.opening.open_store",
     "events": "lab.fuzzing.parsers.faults",

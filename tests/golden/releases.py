@@ -22,6 +22,7 @@ from privmax.learning import (
     PrivateClassifier,
     PrivateERM,
     PrivateGAM,
+    PrivateRegressor,
     PrivateSearch,
     PrivateTree,
     Schema,
@@ -222,6 +223,11 @@ KINDS: dict[str, Callable[[Paid], Release]] = {
     "gam": lambda to: _fitted(PrivateGAM(SCHEMA, 1, 1e-6, labels=[0, 1], rounds=3, **to)),
     "gam-pairs": lambda to: _fitted(
         PrivateGAM(SCHEMA, 1, 1e-6, labels=[0, 1], rounds=2, interactions=1, **to)
+    ),
+    "regressor": lambda to: _fitted(
+        PrivateRegressor(
+            SCHEMA, epsilon=1, delta=1e-6, targets=(-1, 2), rounds=3, intervals=True, **to
+        )
     ),
     "tree": lambda to: _fitted(PrivateTree(SCHEMA, 1, labels=[0, 1], depth=2, **to)),
     "search": lambda to: _search(

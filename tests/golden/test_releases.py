@@ -47,6 +47,7 @@ LEARN = [
     "learn", "rows.csv", "--label", "card", "--labels", "0,1", "--epsilon", "2", "--low", "0",
     "--high", "100", "--cells", "4",
 ]  # fmt: skip
+RULE = [*LEARN, "--hypotheses", "stumps"]
 PEOPLE = {"tea": 900, "ale": 700, "fig": 2}
 """How many individuals have each key."""
 
@@ -73,8 +74,10 @@ COMMANDS = {
     "itemsets-charged": [*ITEMSETS, "--supports", "0.5", "--rules", "0.5", *CHARGED],
     "itemsets-labels": [*ITEMSETS, "--rules", "0.5", "--labels", "labels.json"],
     "itemsets-method": [*ITEMSETS[:4], "--mechanism", "priv-basis", "--items", "4", "--k", "2"],
-    "learn": LEARN,
-    "learn-charged": [*LEARN, *CHARGED],
+    "learn": RULE,
+    "learn-charged": [*RULE, *CHARGED],
+    "learn-auto": LEARN,
+    "learn-auto-charged": [*LEARN, "--delta", "1e-6", *CHARGED],
 }
 """What is typed, by name; --json is added."""
 

@@ -18,15 +18,20 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from privmax.noise.coins import Coins
 
 CANDIDATES = 1000
 """All of them tie: an answer that is drawn twice is hardly ever the same one."""
@@ -36,6 +41,12 @@ EPSILON = "1/100"
 
 REFUSED, SPENT = 3, 4
 """Exit status of a worker that was refused by an error, or by the budget."""
+
+NEVER = 10**6
+"""More calls, and bytes, than a release needs."""
+
+OTHERS = 12
+"""Of so many requests that failed, one is repeated by another process."""
 
 PAUSE = 0.02
 """Seconds before a patient worker tries again."""
@@ -65,9 +76,18 @@ class Outside:
 class Nursery:
     """The program, from the side of who starts it."""
 
-    def __init__(self) -> None:
-        command = [sys.executable, "-W", "error", os.path.abspath(__file__)]
-        self._program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def __init__(self, library: Path | None = None, within: Sequence[str] = ()) -> None:
+        """Start it.
+
+        Args:
+            library: What is loaded before all other libraries (interposing.py).
+            within: A command that starts another, such as one that makes a namespace.
+        """
+        command = [*within, sys.executable, "-W", "error", os.path.abspath(__file__)]
+        environment = {**os.environ, **({} if library is None else {"LD_PRELOAD": str(library)})}
+        self._program = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+        )
         self._answer()  # it is ready
 
     def start(self, act: str, **job: object) -> int:
@@ -122,24 +142,31 @@ def release(
     user: int | None = None,
     slow: float = 0,
     hasty: bool = False,
+    noting: bool = False,
 ) -> int:
     """Release answers to prefix-0, prefix-1, …, from the first that the outside has not seen.
 
     until     stop after this many requests; else go on until the budget is spent, or for ever
     patient   after an error try the same request again, as a client does whose server is being
               restarted
-    clock     seconds by which the clock is wrong
+    clock     seconds by which the clock is wrong: that of the module that dates events, or of the
+              whole process where there is a library for that
     room      bytes that a file may have: a disk that is full
     user      id of another user to work as
     slow      seconds that a draw takes: those who make the same request catch up before it is
               recorded
     hasty     tell what was drawn, not what is recorded: what must not be done, for a test that must
               see it
+    noting    tell that an answer is drawn, before it is
     """
     from privmax.errors import AnswerError, BudgetError, LedgerError
     from privmax.ledger import Ledger
 
-    if clock:
+    if clock and "LD_PRELOAD" in os.environ:
+        from interposing import Interposer
+
+        Interposer(Path(outside).parent).turn_clock(clock)
+    elif clock:
         _turn_clock(clock)
     if user is not None and os.geteuid() == 0:
         os.setgid(user)
@@ -153,7 +180,13 @@ def release(
             try:
                 with _room(room):
                     ledger = ledger or opened.enter_context(Ledger(where, name))
-                    answer = (_hasty if hasty else _released)(ledger, request, slow)
+                    if hasty:
+                        answer = _hasty(ledger, request, slow)
+                    elif noting:
+                        answer = release_once(ledger, request, _noting_coins(world, request))
+                    else:
+                        coins = FirstCoins(partial(time.sleep, slow))
+                        answer = release_once(ledger, request, coins)
             except BudgetError:
                 return SPENT
             except (
@@ -184,16 +217,15 @@ def _room(most: int | None) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (before, hard))
 
 
-def _released(ledger: Any, request: str, slow: float) -> Any:
+def release_once(
+    ledger: Any, request: str, coins: Coins | None = None, account: str | None = None
+) -> Any:
     from privmax import select
-    from privmax.noise.coins import SYSTEM, Coins
+    from privmax.noise.coins import SYSTEM
 
-    coins: Coins = SlowCoins(slow) if slow else SYSTEM
-    zeros = [0] * CANDIDATES
-    made = select(
-        zeros, epsilon=EPSILON, universe=CANDIDATES, ledger=ledger.request(request), coins=coins
-    )
-    return made.item
+    of = ledger.request(request, account=account)
+    options = {"epsilon": EPSILON, "universe": CANDIDATES, "ledger": of}
+    return select([0] * CANDIDATES, **options, coins=coins or SYSTEM).item
 
 
 def _hasty(ledger: Any, request: str, slow: float) -> Any:
@@ -207,23 +239,36 @@ def _hasty(ledger: Any, request: str, slow: float) -> Any:
     return drawn  # and not what is recorded
 
 
-class SlowCoins:
-    """Fair coins, of which the first takes its time."""
+class FirstCoins:
+    """Fair coins, before the first of which something happens: the charge is committed by then."""
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+    def __init__(self, happens: Callable[[], object]) -> None:
+        self._happens: Callable[[], object] | None = happens
 
     def bits(self, n: int) -> int:
-        self._wait()
+        self._begin()
         return random.SystemRandom().getrandbits(n)
 
     def bytes(self, n: int) -> bytes:
-        self._wait()
+        self._begin()
         return os.urandom(n)
 
-    def _wait(self) -> None:
-        time.sleep(self._seconds)
-        self._seconds = 0
+    def _begin(self) -> None:
+        happens, self._happens = self._happens, None
+        if happens is not None:
+            happens()
+
+
+def _noting_coins(
+    world: Outside, request: str, happens: Callable[[], object] = lambda: None
+) -> FirstCoins:
+    """Coins that tell that an answer is drawn."""
+
+    def begin() -> None:
+        world.tell(request=request, drawn=True)
+        happens()
+
+    return FirstCoins(begin)
 
 
 def create(where: str, name: str, outside: str, *, at: float) -> int:
@@ -242,7 +287,192 @@ def create(where: str, name: str, outside: str, *, at: float) -> int:
     return 0
 
 
-ACTS: dict[str, Callable[..., int]] = {"release": release, "create": create}
+def fail_calls(
+    where: str, name: str, outside: str, prefix: str, *, failure: str, first: int, last: int
+) -> int:
+    """Open the ledger and release while the call of number `first` fails, then the one after it.
+
+    A request that failed is repeated with the same handle, with another, or by whoever finds that
+    this ended as refused. It ends with 0 after the number `last`, or once no call failed.
+    """
+    from interposing import FAILURES, ROOM, Interposer
+
+    from privmax.errors import LedgerError
+    from privmax.ledger import Ledger, sqlite
+
+    sqlite.PATIENCE = 0.1  # no other process is at work
+    world, calls = Outside(outside), Interposer(Path(where).parent)
+    number = sum("answer" in line for line in world.told())
+    for at in range(first, last + 1):
+        request = f"{prefix}-{number}"
+        ledger: Ledger | None = None
+        error: Exception | None = None
+        coins, again = _noting_coins(world, request), _noting_coins(world, request)
+        if failure in FAILURES:
+            calls.fail(FAILURES[failure], at)
+        elif failure == ROOM:
+            calls.leave_room(at)
+        else:
+            coins = _noting_coins(world, request, partial(calls.leave_room, at))
+        try:
+            ledger = Ledger(where, name)
+            answer = release_once(ledger, request, coins)
+            ledger.close()
+        except Exception as caught:
+            error = caught
+        failures, made = calls.failures, calls.calls
+        calls.rest()
+        if error is not None:
+            kind = "LedgerError" if isinstance(error, LedgerError) else type(error).__name__
+            world.tell(request=request, error=str(error), kind=kind, at=at)
+            if at % OTHERS == 0:
+                return REFUSED
+            try:
+                if ledger is None or at % 2:
+                    ledger = Ledger(where, name)
+                answer = release_once(ledger, request, again)
+            except LedgerError as second:
+                world.tell(request=request, error=str(second), kind="again", at=at)
+                return REFUSED
+        world.tell(request=request, answer=answer, failures=failures, calls=made, at=at)
+        number += 1
+        if not failures:
+            return 0
+    return 0
+
+
+def trace(
+    where: str,
+    name: str,
+    outside: str,
+    prefix: str,
+    *,
+    into: str,
+    releases: int,
+    synchronous: str | None = None,
+) -> int:
+    """Make a ledger and release, and write down all that happens to its files.
+
+    into          the file of what happened; its marks say what a client was told, as JSON
+    releases      how many requests
+    synchronous   a setting of SQLite that does not put all on the disk, for a test that must see it
+    """
+    from interposing import Interposer
+
+    from privmax.ledger import Ledger
+    from privmax.ledger.sqlite import SqliteStore
+    from privmax.privacy import Privacy
+
+    if synchronous is not None:
+        connect = SqliteStore._connect
+
+        def connect_unsafely(store: SqliteStore, path: Path) -> Any:
+            connection = connect(store, path)
+            connection.execute(f"PRAGMA synchronous = {synchronous}")
+            return connection
+
+        SqliteStore._connect = connect_unsafely  # type: ignore[method-assign]
+    calls = Interposer(Path(where).parent)
+    calls.trace(os.open(into, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600))
+
+    def mark(**told: object) -> None:
+        calls.mark(json.dumps(told))
+
+    with Ledger.create(where, name, budget=Privacy(10**6, "1e-5")) as ledger:
+        mark(made=name)
+        for number in range(releases):
+            request = f"{prefix}-{number}"
+            coins = FirstCoins(partial(mark, request=request, drawn=True))
+            mark(request=request, answer=release_once(ledger, request, coins))
+    return 0
+
+
+def client(
+    where: str,
+    name: str,
+    outside: str,
+    prefix: str,
+    *,
+    seed: int,
+    operations: int,
+    accounts: Sequence[str],
+    grant: str,
+    failing: float = 0,
+) -> int:
+    """Ask for things at random, and write down what was asked and told, and when.
+
+    seed         of what is asked
+    operations   how many calls, with those of the processes before this one
+    accounts     which there are
+    grant        what a grant adds
+    failing      how often one of the calls to the system fails meanwhile
+    """
+    from interposing import FAILURES, Interposer
+
+    from privmax.errors import AnswerError, BudgetError, LedgerError
+    from privmax.ledger import Ledger
+    from privmax.privacy import Privacy
+
+    world = Outside(outside)
+    asked = [line["ask"] for line in world.told() if "ask" in line]
+    chance = random.Random(f"{seed} {len(asked)}")
+    calls = Interposer(Path(where).parent) if failing else None
+
+    def answer(ask: dict[str, Any], ledger: Ledger) -> dict[str, Any]:
+        if ask["op"] == "release":
+            return {"answer": release_once(ledger, ask["id"], account=ask["account"])}
+        if ask["op"] == "spent":
+            parts = {one: str(spent.epsilon) for one, (_, spent) in ledger.accounts().items()}
+            return {"spent": {"": str(ledger.spent.epsilon), **parts}}
+        if ask["op"] == "budget":
+            return {"budget": str(ledger.budget.epsilon)}
+        if ask["op"] == "grant":
+            ledger.grant(Privacy(grant), why="a test")
+            return {}
+        return {"events": [(event.seq, event.hash) for event in ledger.history(last=3)]}
+
+    ledger: Ledger | None = None
+    for number in range(len(asked), operations):
+        ask: dict[str, Any] = {"op": chance.choices(_OPERATIONS, (8, 3, 2, 1, 3))[0]}
+        if ask["op"] == "release":
+            repeated = [one for one in asked if one["op"] == "release"]
+            shared = chance.randrange(2 * SHARED)
+            ask["id"] = f"shared-{shared}" if shared < SHARED else f"{prefix}-{number}"
+            ask["account"] = [None, *accounts][sum(ask["id"].encode()) % (len(accounts) + 1)]
+            if repeated and chance.random() < 0.3:
+                ask = chance.choice(repeated)
+        asked.append(ask)
+        world.tell(n=number, at=time.monotonic(), ask=ask)
+        if calls is not None and chance.random() < failing:
+            calls.fail(FAILURES[chance.choice(list(FAILURES))], chance.randrange(1, 120))
+        try:
+            ledger = ledger or Ledger(where, name)
+            told = answer(ask, ledger)
+        except BudgetError:
+            told = {"error": "BudgetError", "refused": True}
+        except (LedgerError, AnswerError) as error:
+            told = {"error": type(error).__name__}
+            if calls is not None:
+                ledger = None
+        if calls is not None:
+            calls.rest()
+        world.tell(n=number, at=time.monotonic(), told=told)
+    return 0
+
+
+_OPERATIONS = ("release", "spent", "budget", "grant", "events")
+
+SHARED = 12
+"""Requests that all clients make."""
+
+
+ACTS: dict[str, Callable[..., int]] = {
+    "release": release,
+    "create": create,
+    "fail_calls": fail_calls,
+    "trace": trace,
+    "client": client,
+}
 
 
 def _turn_clock(seconds: float) -> None:
@@ -262,6 +492,7 @@ def _worker(job: dict[str, Any]) -> int:
         nothing, 0
     )  # the input belongs to the program, and a pipe that a worker holds would never end
     os.dup2(nothing, 1)
+    os.chdir(job.pop("folder", "."))
     try:
         return ACTS[job.pop("act")](**job)
     except BaseException:
@@ -269,14 +500,30 @@ def _worker(job: dict[str, Any]) -> int:
         return 1
 
 
+def _warm_up() -> None:
+    """Release once: what a release imports is then imported for all workers."""
+    from privmax.ledger import Ledger
+    from privmax.privacy import Privacy
+
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Ledger.create(f"{folder}/budget.db", budget=Privacy(1)) as ledger,
+    ):
+        release_once(ledger, "r")
+        ledger.verify()
+
+
 def main() -> None:
     for name in (
         "psycopg",
+        "privmax.mechanisms",
         "privmax.selection",
+        "privmax.sources.memory",
         "privmax.ledger.sqlite",
         "privmax.ledger.postgres",
     ):
         import_module(name)  # for all workers; one that works as another user may not be able to
+    _warm_up()
 
     print("ready", flush=True)
     running: set[int] = set()

@@ -5,15 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from privmax import Ledger, Privacy
-from privmax.errors import BudgetError, DataError, LedgerError, ParameterError
-from privmax.learning import Number, PrivateGAM, PrivateSearch, PrivateTree, Schema
+from privmax.errors import LedgerError
+from privmax.learning import Category, Number, PrivateGAM, PrivateSearch, Schema
 from privmax.learning.additive.estimator import AdditiveFit
-from privmax.learning.additive.fitting import Layout
-from privmax.learning.additive.rounds import AdditiveRounds
+from privmax.learning.additive.fitting import CellLayout
+from privmax.learning.additive.rounds import AdditiveRounds, CalibratedRounds
 from privmax.learning.tree import TreeFit, TreeSplits
 
 RNG = np.random.default_rng(7)
@@ -36,65 +35,12 @@ def gam(ledger, request=None, **options):
     return PrivateGAM(**{**given, **options}, ledger=ledger.request(request))
 
 
-def test_a_fit_is_charged_once_and_its_tables_are_recorded(ledger):
-    first = gam(ledger, "nightly").fit(X, Y)
-    again = gam(ledger, "nightly").fit(X[:10], Y[:10])
-    assert ledger.spent == Privacy(1, 1e-6)
-    assert first.model_ == again.model_
-    assert first.release_.recorded is None or again.release_.recorded
-    assert again.predict(X).tolist() == first.predict(X).tolist()
-    recorded = [event.body for event in ledger.history() if event.kind == "released"]
-    assert recorded[0]["answer"]["items"][0] == first.model_.to_json()
-    assert ledger.verify() == []
-
-
-def test_another_question_under_the_same_id_is_refused(ledger):
-    gam(ledger, "nightly").fit(X, Y)
-    for other in ({"rounds": 4}, {"labels": [1, 0]}, {"interactions": 1}):
-        with pytest.raises(LedgerError):
-            gam(ledger, "nightly", **other).fit(X, Y)
-    with pytest.raises(LedgerError):
-        gam(ledger, "nightly", schema=Schema(a=Number(0, 10), b=Number(0, 10))).fit(X, Y)
-    assert ledger.spent == Privacy(1, 1e-6)
-
-
-def test_what_does_not_fit_is_refused_before_anything_is_read(ledger):
-    def unread(rows):
-        raise AssertionError("it was read")
-
-    with pytest.raises(BudgetError):
-        gam(ledger, epsilon=4).fit(type("Frame", (), {"__array__": unread})(), Y)
-    assert ledger.spent == Privacy(0)
-
-
-def test_wrong_data_costs_nothing_or_is_no_answer(ledger):
-    """A strict ledger is charged before the data is read, and does not tell what was wrong."""
-    if ledger.strict:
-        with pytest.warns(UserWarning, match="No answer"):
-            model = gam(ledger).fit(X, Y + 5)
-        assert model.release_.item is None
-        assert model.predict_proba(X[:1]).tolist() == [[0.5, 0.5]]
-        assert ledger.spent == Privacy(1, 1e-6)
-    else:
-        with pytest.raises(DataError):
-            gam(ledger).fit(X, Y + 5)
-        assert ledger.spent == Privacy(0)
-
-
 def test_fits_add_up_in_rho_where_the_rule_does(tmp_path):
     place = tmp_path / "zcdp.db"
     with Ledger.create(place, "zcdp", budget=Privacy(3, "1e-6"), rule="zcdp") as made:
         for _ in range(3):
             gam(made).fit(X, Y)
         assert made.spent.epsilon < 2  # three at epsilon 1 each
-
-
-def test_a_fit_by_losses_is_charged_what_it_promises(ledger):
-    first = gam(ledger, "losses", accounting="pld").fit(X, Y)
-    assert gam(ledger, "losses", accounting="pld").fit(X[:9], Y[:9]).model_ == first.model_
-    assert ledger.spent == Privacy(1, 1e-6)
-    with pytest.raises(LedgerError):
-        gam(ledger, "losses").fit(X, Y)  # noise of another size is another request
 
 
 def test_fits_by_losses_add_up_in_the_rho_of_their_noise(tmp_path):
@@ -109,14 +55,6 @@ def test_fits_by_losses_add_up_in_the_rho_of_their_noise(tmp_path):
             assert model.release_.mechanism.program().rho() <= model.release_.mechanism.rho
             spent[accounting] = made.spent.epsilon
     assert 1 < spent["zcdp"] * Fraction(103, 100) < spent["pld"]
-
-
-def test_a_tree_is_charged_and_recorded(ledger):
-    options = {"epsilon": 1, "labels": [0, 1], "depth": 2, "ledger": ledger.request("tree")}
-    first = PrivateTree(SCHEMA, **options).fit(X, Y)
-    again = PrivateTree(SCHEMA, **options).fit(X[:10], Y[:10])
-    assert first.tree_ == again.tree_
-    assert ledger.spent == Privacy(1)
 
 
 FORGED = [
@@ -141,12 +79,19 @@ WRONG = [
     {"table": [1, 2, 3, 4, 0.5]},
     {"table": [1, 2, 3, 4, None]},
     {"table": "12345"},
+    {"noise": [1, 2, 3, 4]},
+    {"noise": [1, 2, 3, 4, -5]},
+    {"noise": [1, 2, 3, 4, 0.5]},
+    {"noise": [1, 2, 3, 4, 1 << 63]},
+    {"weights": [1, 2, 3, 4, 5, 6]},
+    {"weights": [1, 2, 3, 4, None]},
+    {"weights": [1, 2, 3, 4, 10**400]},
 ]
 
 
 def additive_fit():
     rounds = AdditiveRounds(epsilon=1, delta=1e-6, rounds=3, pairs=1)
-    return AdditiveFit(rounds, Layout.of(SCHEMA))
+    return AdditiveFit(rounds, CellLayout.of(SCHEMA))
 
 
 @pytest.mark.parametrize("forged", FORGED, ids=str)
@@ -157,17 +102,152 @@ def test_a_record_that_is_no_model_is_refused(forged):
 
 @pytest.mark.parametrize("wrong", WRONG, ids=str)
 def test_a_record_of_other_cells_is_refused(wrong):
-    good = {"intercept": 0, "tables": [TABLE], "path": [[0], [0]]}
+    good = {"intercept": 0, "tables": [TABLE], "path": [[0]] * 3}
     assert additive_fit().read_model(good).intercept == 0
+    more = {**TABLE, "noise": [1, 2, 3, 4, 0], "weights": [-1, 2, 3, 4, 5]}
+    read = additive_fit().read_model({**good, "tables": [more]})
+    assert (list(read.noise.values()), list(read.weights.values())) == (
+        [(1, 2, 3, 4, 0)],
+        [(-1, 2, 3, 4, 5)],
+    )
     table = {**TABLE, **wrong}
     with pytest.raises(LedgerError, match="not fit this schema"):
-        additive_fit().read_model({**good, "tables": [table], "path": [table["features"]]})
+        additive_fit().read_model({**good, "tables": [table], "path": [table["features"]] * 3})
 
 
-def test_models_with_pairs_are_read_again(ledger):
-    first = gam(ledger, "pairs", interactions=2, rounds=2).fit(X, Y)
-    assert gam(ledger, "pairs", interactions=2, rounds=2).fit(X, Y).model_ == first.model_
-    assert any(len(features) == 2 for features in first.model_.path)
+KINDS = Schema(a=Number(0, 10, cells=9), b=Category([*"abcdefghijk"]), c=Category([*"abcde"]))
+MERGED = [7, 6, 5, 4, 3, 2, 1, 0, 0, 0, 3, 3]
+SINGLE = {"features": [1], "groups": [[*range(12)]], "table": [0] * 12}
+
+
+OTHER = {"features": [0], "groups": [[*range(9)]], "table": [0] * 9}
+
+
+def record(groups, features=(0, 1), single=SINGLE):
+    """As a version before noise and weights were kept wrote it, but for the groups."""
+    size = int((max(groups[0]) + 1) * (max(groups[1]) + 1))
+    double = {"features": [*features], "groups": groups, "table": [1] * size}
+    tables = [single, double]
+    return {"intercept": 0, "tables": tables, "path": [one["features"] for one in tables]}
+
+
+def kinds_rounds(pairs):
+    return AdditiveRounds(epsilon=1, delta=1e-6, rounds=1, pairs=pairs)
+
+
+EIGHTHS = [0, 0, 1, 2, 3, 4, 5, 6, 7]
+FOURTHS = [0, 0, 0, 1, 1, 2, 2, 3, 3]
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        [EIGHTHS, [cell * 8 // 12 for cell in range(12)]],
+        [FOURTHS, [cell * 4 // 12 for cell in range(12)]],
+        [EIGHTHS, MERGED],
+        [FOURTHS, [one // 2 for one in MERGED]],
+    ],
+    ids=["as before", "few", "merged", "few merged"],
+)
+def test_a_record_has_its_own_groups(groups):
+    fit = AdditiveFit(kinds_rounds(1), CellLayout.of(KINDS))
+    assert fit.read_model(record(groups)).to_json()["tables"][1]["groups"] == groups
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        record([[7 - one for one in EIGHTHS], MERGED]),
+        record([EIGHTHS, [one // 2 for one in MERGED]]),
+        record([EIGHTHS, [min(one, 6) for one in MERGED]]),
+        record([EIGHTHS, [*MERGED, 1]]),
+        record([EIGHTHS, [*MERGED[:-1], 3.0]]),
+        record([EIGHTHS, MERGED], single=OTHER),
+        record([MERGED, [0, 1, 2, 3, 4, 5]], (1, 2)) | {"path": [[1], [1, 0]]},
+        record([MERGED, [5, 4, 3, 2, 1, 0]], (1, 2)),
+        record([MERGED, EIGHTHS], (1, 0)),
+    ],
+    ids=["order", "mixed", "seven", "long", "floats", "unreleased", "path", "few cells", "turned"],
+)
+def test_a_record_of_groups_that_no_fit_makes_is_refused(forged):
+    fit = AdditiveFit(kinds_rounds(1), CellLayout.of(KINDS))
+    with pytest.raises(LedgerError, match="not fit this schema"):
+        fit.read_model(forged)
+
+
+def test_pairs_of_one_record_have_the_same_groups():
+    fit = AdditiveFit(kinds_rounds(2), CellLayout.of(KINDS))
+    first, second = record([EIGHTHS, MERGED]), record([MERGED, [*range(6)]], (1, 2))
+    other = record([MERGED[::-1], [*range(6)]], (1, 2))
+    for more, fits in ((second, True), (other, False)):
+        tables = [*first["tables"], more["tables"][1]]
+        both = {"intercept": 0, "tables": tables, "path": [one["features"] for one in tables]}
+        if fits:
+            assert len(fit.read_model(both).tables) == 3
+        else:
+            with pytest.raises(LedgerError, match="not fit this schema"):
+                fit.read_model(both)
+
+
+def test_a_recorded_model_keeps_the_groups_of_its_release(ledger):
+    rng = np.random.default_rng(3)
+    values = rng.integers(0, 20, (4_000, 2))
+    kinds = Schema({name: Category([str(one) for one in range(20)]) for name in "ab"})
+    y = (values % 3).sum(axis=1) > 2
+    options = {"schema": kinds, "interactions": 2, "order": "cyclic", "rounds": 2}
+    first = gam(ledger, "r", **options).fit(values.astype(str), y)
+    again = gam(ledger, "r", **options).fit(values[:9].astype(str), ~y[:9])
+    part = next(part for part in first.model_.tables if len(part.features) == 2)
+    assert all(list(groups) != sorted(groups) for groups in part.groups)
+    assert again.model_ == first.model_
+    assert again.predict(values.astype(str)).tolist() == first.predict(values.astype(str)).tolist()
+
+
+@pytest.mark.parametrize(
+    ("path", "fits"),
+    [
+        ([[1], [0, 1]], True),
+        ([[1], [1], [0, 1]], False),
+        ([[1], [0, 1], [0, 1]], False),
+        ([[0, 1], [1]], False),
+    ],
+    ids=["all", "one more", "two pairs", "turned"],
+)
+def test_a_record_has_as_many_rounds_as_were_paid_for(path, fits):
+    fit = AdditiveFit(kinds_rounds(1), CellLayout.of(KINDS))
+    written = record([EIGHTHS, MERGED]) | {"path": path}
+    if fits:
+        assert fit.read_model(written).path == ((1,), (0, 1))
+    else:
+        with pytest.raises(LedgerError, match="not fit this schema"):
+            fit.read_model(written)
+
+
+@pytest.mark.parametrize(
+    ("counts", "fits"),
+    [
+        ([[1, -2]] * 10, True),
+        (None, False),
+        ([[1, -2]] * 9, False),
+        ([[1, -2, 3]] * 10, False),
+        ([[1, 2.5]] * 10, False),
+        ([[1, -(10**400)]] * 10, False),
+    ],
+)
+def test_counts_by_chance_are_read_where_they_were_asked_for(counts, fits):
+    rounds = CalibratedRounds(epsilon=1, delta=1e-6, rounds=3, pairs=1)
+    fit = AdditiveFit(rounds, CellLayout.of(SCHEMA))
+    written = {"intercept": 0, "tables": [TABLE], "path": [[0]] * 3}
+    written |= {} if counts is None else {"counts": counts}
+    if fits:
+        assert fit.read_model(written).counts == ((1, -2),) * 10
+        assert fit.read_model(fit.read_model(written).to_json()).counts == ((1, -2),) * 10
+    else:
+        with pytest.raises(LedgerError, match="not fit this schema"):
+            fit.read_model(written)
+    if counts is not None:
+        with pytest.raises(LedgerError, match="not fit this schema"):
+            additive_fit().read_model(written)
 
 
 LEAF = {"counts": [1, 2]}
@@ -183,36 +263,15 @@ LEAF = {"counts": [1, 2]}
         {"feature": 0, "cells": [1], "branches": [LEAF, LEAF]},
         {"feature": 0, "cells": [0], "branches": [LEAF, {"counts": [1]}]},
         {"feature": 0, "cells": [0], "branches": [LEAF, {"counts": [1, "2"]}]},
+        {"feature": 0, "cells": [0], "branches": [LEAF, {"counts": [1, 10**400]}]},
     ],
     ids=str,
 )
 def test_a_record_that_is_no_tree_is_refused(forged):
     fit = TreeFit(TreeSplits(epsilon=1, depth=1), SCHEMA)
-    assert fit.read_tree({"feature": 0, "cells": [0], "branches": [LEAF, LEAF]}).feature == 0
+    assert fit.read_model({"feature": 0, "cells": [0], "branches": [LEAF, LEAF]}).feature == 0
     with pytest.raises(LedgerError, match="not fit this schema"):
-        fit.read_tree(forged)
-
-
-@pytest.mark.parametrize("learner", [PrivateGAM, PrivateTree])
-def test_a_column_that_is_missing_costs_nothing(ledger, learner):
-    frame = pd.DataFrame(X, columns=["a", "c"])
-    with pytest.raises(ParameterError, match="schema='b' is not allowed"):
-        learner(SCHEMA, 1, labels=[0, 1], ledger=ledger).fit(frame, Y)
-    assert ledger.spent == Privacy(0)
-
-
-@pytest.mark.parametrize("learner", [PrivateGAM, PrivateTree])
-def test_noise_that_cannot_be_drawn_costs_nothing(ledger, learner):
-    with pytest.raises(ParameterError, match="too little for each"):
-        learner(SCHEMA, "1e-15", labels=[0, 1], ledger=ledger).fit(X, Y)
-    assert ledger.spent == Privacy(0)
-
-
-def test_a_tree_whose_rows_are_wrong_is_no_answer_of_a_strict_ledger(tmp_path):
-    with Ledger.create(tmp_path / "l.db", "s", budget=BUDGET, strict=True) as made:
-        with pytest.warns(UserWarning, match="No answer"):
-            tree = PrivateTree(SCHEMA, 1, labels=[0, 1], ledger=made).fit(X, Y + 5)
-        assert tree.predict_proba(X[:1]).tolist() == [[0.5, 0.5]]
+        fit.read_model(forged)
 
 
 @pytest.mark.slow

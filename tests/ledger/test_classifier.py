@@ -5,11 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from privmax import Ledger, Privacy
-from privmax.errors import AnswerError, BudgetError, DataError, LedgerError, ParameterError
+from privmax.errors import AnswerError, LedgerError
 from privmax.learning import Number, PrivateClassifier, Schema
 from privmax.learning.classifier import fitting
 from privmax.learning.classifier.choice import ADDITIVE, CONSTANT, MEMBERS, PAIRS, TEST, TREE
@@ -81,56 +80,6 @@ def test_it_is_charged_before_the_count_is_drawn(ledger, monkeypatch):
     assert ledger.spent == Privacy(1, 1e-6)
 
 
-def test_a_repeated_fit_reads_no_rows(ledger):
-    def unread(rows):
-        raise AssertionError("it was read")
-
-    first = learner(ledger, "nightly").fit(X, Y)
-    again = learner(ledger, "nightly").fit(type("Frame", (), {"__array__": unread})(), None)
-    assert again.model_ == first.model_
-
-
-def test_another_question_under_the_same_id_is_refused(ledger):
-    learner(ledger, "nightly").fit(X, Y)
-    for other in ({"n": 1000}, {"labels": [1, 0]}, {"delta": 0}, {"epsilon": "0.5"}):
-        with pytest.raises(LedgerError):
-            learner(ledger, "nightly", **other).fit(X, Y)
-    with pytest.raises(LedgerError):
-        learner(ledger, "nightly", schema=Schema(a=Number(0, 10), b=Number(0, 10))).fit(X, Y)
-    assert ledger.spent == Privacy(1, 1e-6)
-
-
-def test_what_does_not_fit_is_refused_before_anything_is_read(ledger):
-    def unread(rows):
-        raise AssertionError("it was read")
-
-    with pytest.raises(BudgetError):
-        learner(ledger, epsilon=4).fit(type("Frame", (), {"__array__": unread})(), Y)
-    assert ledger.spent == Privacy(0)
-
-
-def test_wrong_data_costs_nothing_or_is_no_answer(ledger):
-    """A strict ledger is charged before the data is read, and does not tell what was wrong."""
-    if ledger.strict:
-        with pytest.warns(UserWarning, match="No answer"):
-            model = learner(ledger).fit(X, Y + 5)
-        assert model.release_.item is None
-        assert ledger.spent == Privacy(1, 1e-6)
-    else:
-        with pytest.raises(DataError):
-            learner(ledger).fit(X, Y + 5)
-        assert ledger.spent == Privacy(0)
-
-
-def test_mistakes_cost_nothing(ledger):
-    frame = pd.DataFrame(X, columns=["a", "c"])
-    with pytest.raises(ParameterError, match="schema='b' is not allowed"):
-        learner(ledger).fit(frame, Y)
-    with pytest.raises(ParameterError, match="too little for"):
-        learner(ledger, epsilon="1e-15").fit(X, Y)
-    assert ledger.spent == Privacy(0)
-
-
 def test_rho_is_that_of_the_dearest_model(tmp_path):
     with Ledger.create(tmp_path / "l.db", "z", budget=Privacy(9, "1e-6"), rule="zcdp") as made:
         model = learner(made).fit(X, Y)
@@ -144,7 +93,8 @@ def question(n=None, schema=SCHEMA) -> ClassifierFit:
 
 
 RULE = {"number": 1, "leaves": [[1, 2], [3, 4], [-5, 6], [7, 8]]}
-TABLES = {"intercept": 0, "tables": [], "path": []}
+TABLE = {"features": [0], "groups": [[0, 1, 2, 3, 4]], "table": [1, 2, 3, 4, 5]}
+TABLES = {"intercept": 0, "tables": [TABLE], "path": [[0]] * 20}
 GOOD = {"member": TEST, "rows": 7, "model": RULE}
 FORGED = [
     {},
@@ -169,7 +119,8 @@ FORGED = [
     {**GOOD, "member": TREE, "model": {**RULE, "number": 10**9}},
     {**GOOD, "member": ADDITIVE},
     {**GOOD, "member": ADDITIVE, "model": {**TABLES, "intercept": 10**9}},
-    {**GOOD, "member": PAIRS, "model": {**TABLES, "path": [[0]]}},
+    {**GOOD, "member": PAIRS, "model": {**TABLES, "path": [[0]] * 25}},
+    {**GOOD, "member": ADDITIVE, "model": {**TABLES, "path": [[0]] * 19}},
 ]
 
 

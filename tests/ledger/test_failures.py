@@ -337,7 +337,7 @@ def test_nor_does_one_without_a_ledger(monkeypatch, error):
     assert SECRET not in [one for one in found if isinstance(one, str)]
     assert not [one for one in found if isinstance(one, MemorySource)]
     notes = getattr(caught.value, "__notes__", [])
-    assert ["leaves out where" in note for note in notes] == [True] * (error is ValueError)
+    assert ["omits the place" in note for note in notes] == [True] * (error is ValueError)
 
 
 def test_the_search_for_what_was_drawn_finds_it_in_a_frame():

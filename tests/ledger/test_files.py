@@ -19,7 +19,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from crash import FirstCoins
 
+from privmax import select
 from privmax.errors import AnswerError, BudgetError, LedgerError
 from privmax.ledger import Charge, Ledger, files
 from privmax.ledger.rows import Rows
@@ -746,6 +748,73 @@ def test_a_commit_of_unknown_outcome_counts_as_spent(ledger, monkeypatch):
     assert ledger.spent == Privacy("1/5")
     assert ledger.charge(TENTH, {}, request="r").seq == 4
     assert ledger.spent == Privacy("1/5")
+
+
+class Starved:
+    """A connection to which the system gives no memory for one query, or for undoing any."""
+
+    def __init__(self, connection, query):
+        self.connection, self.query = connection, query
+
+    def __getattr__(self, name):
+        return getattr(self.connection, name)
+
+    def execute(self, query, bound=()):
+        if query == self.query:
+            raise MemoryError
+        return self.connection.execute(query, bound)
+
+    def rollback(self):
+        raise MemoryError
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("BEGIN IMMEDIATE", "cannot be used: SQLite failed (SQLITE_NOMEM). Nothing was charged"),
+        ("COMMIT", "failed at the commit (SQLITE_NOMEM). It is not known whether"),
+    ],
+)
+def test_a_lack_of_memory_is_told_and_keeps_no_lock(ledger, monkeypatch, query, reason):
+    """The error is kept by its caller, and with it what its frames hold."""
+    connect = SqliteStore._connect
+    ledger.close()
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            SqliteStore, "_connect", lambda store, path: Starved(connect(store, path), query)
+        )
+        with pytest.raises(LedgerError) as kept:
+            ledger.charge(TENTH, {}, request="r")
+    assert reason in str(kept.value)
+    monkeypatch.setattr("privmax.ledger.sqlite.PATIENCE", 0.05)
+    assert ledger.charge(TENTH, {}, request="r").seq == 4
+
+
+def test_it_is_not_promised_that_others_do_not_draw_what_the_ledger_could_not_note(
+    tmp_path, monkeypatch
+):
+    """There is no memory for the transaction that would note it."""
+    ledger = Ledger.create(tmp_path / "new.db", budget=BUDGET)
+    connect = SqliteStore._connect
+
+    def starve():
+        def connect_starved(store, path):
+            return Starved(connect(store, path), "BEGIN IMMEDIATE")
+
+        monkeypatch.setattr(SqliteStore, "_connect", connect_starved)
+        opened = ledger._store._open
+        opened.connection = Starved(opened.connection, "BEGIN IMMEDIATE")
+
+    options = {"epsilon": "1/10", "universe": 9, "ledger": ledger.request("r")}
+    with pytest.raises(LedgerError) as caught:
+        select([0] * 9, **options, coins=FirstCoins(starve))
+    assert "This process does not draw it again, but the ledger could not note that" in str(
+        caught.value
+    )
+    assert not ledger.find("r")[1]
+    monkeypatch.setattr(SqliteStore, "_connect", connect)
+    assert select([0] * 9, **options).item is None
+    ledger.close()
 
 
 def counters(file):

@@ -95,3 +95,42 @@ def test_a_picture_needs_a_few_events_only(ledger, fetched):
         assert max(gaps) - min(gaps) <= 1
         assert sum(fetched) <= most + 10
     assert list(ledger.sample(10**6)) == list(ledger.history())
+
+
+def test_showing_a_long_ledger_takes_the_steps_of_a_short_one(tmp_path, monkeypatch):
+    """Steps of the database, of which a look at every event takes some."""
+    connect, steps = SqliteStore._connect, []
+
+    def counted(store, path):
+        connection = connect(store, path)
+        connection.set_progress_handler(lambda: steps.append(1), 1)
+        return connection
+
+    monkeypatch.setattr(SqliteStore, "_connect", counted)
+    shows = {
+        "standing": Ledger.standing,
+        "accounts": Ledger.accounts,
+        "events": lambda ledger: ledger.event_count,
+        "spent": lambda ledger: ledger.spent,
+        "last": lambda ledger: list(ledger.history(last=5)),
+        "picture": lambda ledger: list(ledger.sample(5)),
+    }
+    with Ledger.create(tmp_path / "budget.db", budget=Privacy(10)) as ledger:
+        for name in ("zoe", "ann"):
+            ledger.open_account(name, Privacy(3))
+        counts = []
+        for charges in (8, CHARGES):
+            with ledger.batch() as batch:
+                for number in range(charges):
+                    batch.charge(PRICE, {}, account=["ann", None, "zoe"][number % 3])
+            counts.append({})
+            for name, show in shows.items():
+                show(ledger)
+                steps.clear()
+                show(ledger)
+                counts[-1][name] = len(steps)
+        assert list(ledger.accounts()) == ["zoe", "ann"]
+        assert ledger.verify() == []
+    few, many = counts
+    assert min(few.values()) > 0
+    assert {name: count for name, count in many.items() if count > few[name] + 50} == {}

@@ -10,7 +10,7 @@ from group_questions import BASKETS, DECLARED, kinds, mine
 from privmax import Groups, Privacy
 from privmax.errors import DataError, ParameterError, WorkError
 from privmax.itemsets import Layout
-from privmax.itemsets.miner import window
+from privmax.itemsets.miner import ranks
 
 
 def test_all_groups_are_one_charge_and_one_recorded_answer(ledger):
@@ -25,7 +25,7 @@ def test_all_groups_are_one_charge_and_one_recorded_answer(ledger):
 
 
 def test_more_itemsets_than_can_be_listed_are_refused_before_the_charge(ledger, monkeypatch):
-    monkeypatch.setattr(window, "MOST", 1000)
+    monkeypatch.setattr(ranks, "MOST", 1000)
     same = pd.DataFrame(
         [(who, who, "north", item) for who in range(60) for item in range(12)],
         columns=BASKETS.columns,

@@ -20,8 +20,8 @@ from privmax.errors import (
     WorkError,
 )
 from privmax.itemsets import METHODS, Layout, PrivBasis, top_itemsets
-from privmax.itemsets.miner import window
-from privmax.itemsets.release import Mining
+from privmax.itemsets.miner import ranks
+from privmax.itemsets.mining import Mining
 from privmax.itemsets.source import ItemsetSource
 from privmax.ledger import Ledger, Reservation
 from privmax.testing import SeededCoins
@@ -370,7 +370,7 @@ def test_the_ledger_holds_nothing_private_but_the_answer(ledger, file):
 
 def test_more_itemsets_than_can_be_listed_are_refused_before_the_charge(ledger, monkeypatch):
     """Fifty baskets of the same thirty items hold 2^30 itemsets; here a few are too many."""
-    monkeypatch.setattr(window, "MOST", 1000)
+    monkeypatch.setattr(ranks, "MOST", 1000)
     same = [list(range(12))] * 60
     with pytest.raises(WorkError, match=r"More than 1,000 itemsets .* Use smaller sizes"):
         top_itemsets(same, size="any", **PRICE, ledger=ledger.request("r1"))
@@ -381,7 +381,7 @@ def test_more_itemsets_than_can_be_listed_are_refused_before_the_charge(ledger, 
 
 def test_what_depends_on_coins_is_met_by_the_draw_that_is_charged(ledger, monkeypatch):
     """A draw is tried before the charge; only too much work, or an engine, may stop it there."""
-    monkeypatch.setattr(window, "MOST", 1000)
+    monkeypatch.setattr(ranks, "MOST", 1000)
     draws = []
 
     class Wrong(NestedMargin):
@@ -399,7 +399,7 @@ def test_what_depends_on_coins_is_met_by_the_draw_that_is_charged(ledger, monkey
 
 
 def test_a_strict_ledger_takes_too_much_work_for_no_answer(file, monkeypatch):
-    monkeypatch.setattr(window, "MOST", 1000)
+    monkeypatch.setattr(ranks, "MOST", 1000)
     with Ledger.create(file, budget=Privacy(10, "1e-5"), strict=True) as made:
         release = top_itemsets([list(range(12))] * 60, size="any", **PRICE, ledger=made)
         assert (release.items, made.spent) == ((), Privacy(1, "1e-6"))

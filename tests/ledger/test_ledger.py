@@ -770,29 +770,29 @@ CHEAP = canonical(
         (
             recounted(6, ["whole", "budget", "epsilon"], "9"),
             6,
-            "what it records as the budget of the ledger",
+            "its recorded budget does not follow from the events of the ledger",
         ),
         (
             recounted(8, ["account", "budget", "epsilon"], "9"),
             8,
-            "what it records as the budget of its account",
+            "its recorded budget does not follow from the events of its account",
         ),
         (
             edited(7, body=canonical({"more": {"epsilon": "9", "delta": "0"}, "why": "x"})),
             7,
-            "as the budget",
+            "its recorded budget does not follow from the events",
         ),
         (edited(4, request="z"), 4, "an answer was released without a charge"),
         (edited(6, request="a"), 6, "its request has an answer already"),
         (edited(8, request="a"), 8, "its request was charged before"),
-        (edited(8, account="eve"), 8, "nothing before it says to which budget it belongs"),
+        (edited(8, account="eve"), 8, "no event before it says to which budget it belongs"),
         (edited(5, kind="gift"), 5, "there is no such kind of event"),
         (edited(5, kind="created"), 5, "must begin with the creation"),
         (edited(1, kind="granted"), 1, "must begin with the creation"),
         (edited(5, body="[]"), 5, "its content cannot be read"),
         (edited(5, body="{"), 5, "its content cannot be read"),
         (edited(5, totals="{}"), 5, "its content cannot be read"),
-        (edited(4, body='{"answer": {"item":"x"}}'), 4, "it is not written in the one way"),
+        (edited(4, body='{"answer": {"item":"x"}}'), 4, "it is not in the form of events"),
     ],
 )
 def test_verify_finds_what_does_not_add_up_though_the_hashes_do(file, change, seq, told):
@@ -902,7 +902,7 @@ def test_verify_finds_an_event_without_a_number(file, number):
         with unlocked(file) as connection:
             connection.execute("UPDATE privmax_events SET seq = ? WHERE seq = 8", [number])
         assert ledger.verify() == [
-            Fault(0, "there is an event whose number is none"),
+            Fault(0, "an event has an invalid number"),
             Fault(8, "it is missing"),
         ]
 

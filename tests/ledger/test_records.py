@@ -88,6 +88,27 @@ def at_commit(patch, file):
     patch.setattr(SqliteStore, "_execute", fails)
 
 
+def test_an_answer_waits_for_those_who_read(file, monkeypatch):
+    """Already before it is written, with the mark that an answer was drawn."""
+    waits = []
+    with Ledger.create(file, budget=BUDGET) as ledger:
+        reservation = ledger.charge(PRICE, {}, request="r")
+        reader = sqlite3.connect(file, isolation_level=None)
+        held_open.append(reader)
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM privmax_events").fetchone()
+
+        def stop_reading():
+            waits.append(1)
+            reader.execute("COMMIT")
+
+        monkeypatch.setattr("privmax.ledger.sqlite._pause_briefly", stop_reading)
+        reservation.record(["tea"])
+        assert reservation.recorded
+        assert ledger.verify() == []
+    assert waits == [1]
+
+
 def held(error):
     """Everything that the frames of an error, and of what it came from, have in their locals."""
     found = []
@@ -121,6 +142,25 @@ def test_an_error_of_record_holds_nothing_of_the_answer(file, monkeypatch, fault
         assert not [name for name, text in frames if SECRET in text]
         assert SECRET not in str(caught.value)
         assert (reservation.recorded, reservation.answer) == (False, None)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_an_error_at_a_commit_of_the_mark_says_so(file, monkeypatch, number):
+    """They are those before the commit of the answer itself."""
+    execute, commits = SqliteStore._execute, []
+
+    def fails(store, query, bound=(), **more):
+        if query == "COMMIT":
+            commits.append(query)
+            if len(commits) == number:
+                store._connection.execute("ROLLBACK")
+        return execute(store, query, bound, **more)
+
+    with Ledger.create(file, budget=BUDGET) as ledger:
+        reservation = ledger.charge(PRICE, {}, request="r")
+        monkeypatch.setattr(SqliteStore, "_execute", fails)
+        with pytest.raises(LedgerError, match="SQLite failed at the commit"):
+            reservation.record(["tea"])
 
 
 def test_an_answer_that_is_no_json_is_not_in_a_frame(file):

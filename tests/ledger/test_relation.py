@@ -155,12 +155,12 @@ def forged(ledger, price_relation, total_relation):
         (
             ADD_REMOVE,
             REPLACE,
-            "it does not follow from the events what it records as the neighbor relation",
+            "its recorded neighbor relation does not follow from the events",
         ),
         (
             ADD_REMOVE,
             None,
-            "it does not follow from the events what it records as the neighbor relation",
+            "its recorded neighbor relation does not follow from the events",
         ),
         ("swap", ADD_REMOVE, "its content cannot be read"),
         (ADD_REMOVE, "swap", "its content cannot be read"),

@@ -57,7 +57,7 @@ def test_a_second_answer_to_a_request_is_found(rows):
 
 def test_a_charge_to_an_account_that_was_never_opened_is_found(rows):
     found = verify([*rows[:4], rows[4]._replace(account="bob")])
-    assert Fault(5, "nothing before it says to which budget it belongs") in found
+    assert Fault(5, "no event before it says to which budget it belongs") in found
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_charge_without_an_id_of_its_own_is_found(rows, request_id):
 @pytest.mark.parametrize("moment", ["yesterday", "2026-01-01T00:00:00", None])
 def test_a_time_that_is_none_is_found(rows, moment):
     found = verify([*rows[:3], rows[3]._replace(moment=moment), rows[4]])
-    assert found == [Fault(4, "its time is none")]
+    assert found == [Fault(4, "its time is invalid")]
 
 
 def test_a_number_that_is_none_is_found(rows):

@@ -790,7 +790,21 @@ COMMANDS = {
     "itemsets": ("a,b\n" * 900, ["--delta", "1e-6", "--form", "wide"]),
     "learn": (
         "x,y\n" + "0,no\n1,yes\n" * 90,
-        ["--label", "y", "--labels", "no,yes", "--features", "x", "--low", "0", "--high", "1"],
+        # Without --hypotheses it also looks whether an older version was charged for a rule.
+        [
+            "--label",
+            "y",
+            "--labels",
+            "no,yes",
+            "--features",
+            "x",
+            "--low",
+            "0",
+            "--high",
+            "1",
+            "--hypotheses",
+            "stumps",
+        ],
     ),
 }
 

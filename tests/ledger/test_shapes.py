@@ -72,6 +72,20 @@ def test_readers_mark_an_event_and_go_on(tmp_path, case):
         assert json.loads(told)["body"] == {"unreadable": body}
 
 
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [("what is missing", "what is missing"), ("what is a list", "what has another form")],
+)
+def test_what_is_wrong_with_an_event_is_said(tmp_path, case, words):
+    file = tmp_path / "budget.db"
+    with Ledger.create(file, epsilon=3) as ledger:
+        forge(file, UNREAD[case][0])
+        assert [event.fault for event in ledger.history()] == [
+            None,
+            f"it is not an event of its kind: {words}",
+        ]
+
+
 @pytest.mark.parametrize("seq", [9**9, 2**63 - 1])
 def test_a_number_far_from_the_others_holds_nobody_up(tmp_path, seq):
     """Readers walked down to it one number at a time."""
@@ -96,7 +110,7 @@ def test_a_number_that_is_a_fraction_is_marked_like_others(tmp_path):
         with closing(sqlite3.connect(file, isolation_level=None)) as connection:
             connection.execute("UPDATE privmax_ledgers SET seq = 3")
         first, second = ledger.history(last=2)
-        assert (first.fault is None, second.seq) == (False, 3)
+        assert (first.fault is None, first.seq, second.seq) == (False, 0, 3)
         assert len(list(ledger.history(last=3))) == 3
         assert ledger.verify()
 
@@ -140,6 +154,18 @@ def test_what_no_event_has_room_for_is_refused_before_it_is_charged(tmp_path):
         assert "yy" not in str(caught.value)
         assert ledger.verify() == []
         assert ledger.event_count == 2
+
+
+@pytest.mark.parametrize("deeper", [0, 1])
+def test_an_event_may_be_nested_as_deep_as_is_allowed_and_no_deeper(tmp_path, deeper):
+    """Beside the nested lists there is another one: brackets alone do not decide."""
+    file = tmp_path / "budget.db"
+    lists = DEEPEST - 2 + deeper  # in `what`, in the body
+    what = f'{{"x":{"[" * lists}{"]" * lists},"y":[]}}'
+    with Ledger.create(file, epsilon=3) as ledger:
+        forge(file, f'{{"price":{canonical(PRICE)},"what":{what}}}')
+        fault = f"its body is nested more than {DEEPEST} deep" if deeper else None
+        assert [event.fault for event in ledger.history()] == [None, fault]
 
 
 def test_a_request_that_cannot_be_read_is_named(tmp_path):

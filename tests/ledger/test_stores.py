@@ -107,7 +107,7 @@ def test_a_place_that_was_only_looked_into_is_closed(file, monkeypatch, look):
 def test_what_a_transaction_added_is_found_without_asking_again():
     asked = []
     rows = Rows(lambda query, bound: asked.append(query) or [], "default")
-    rows._found["account", "ann", LAST] = None  # as looked up before
+    rows._known_rows["account", "ann", LAST] = None  # as looked up before
     row = Row(7, "reserved", "", "me", "r", "ann", "{}", "{}", "abc")
     rows.append(row)
     assert len(asked) == 1

@@ -161,9 +161,9 @@ def forged(ledger, price_unit, total_unit):
         (
             "user",
             "row",
-            "it does not follow from the events what it records as the unit of privacy",
+            "its recorded unit of privacy does not follow from the events",
         ),
-        ("user", None, "it does not follow from the events what it records as the unit of privacy"),
+        ("user", None, "its recorded unit of privacy does not follow from the events"),
         ("", "user", "its content cannot be read"),
         ("user", 7, "its content cannot be read"),
     ],

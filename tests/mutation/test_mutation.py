@@ -159,6 +159,29 @@ def test_a_sample_has_one_of_every_function():
     assert drawn != mutation.sample(every, len(functions) + 3, 2)
 
 
+def test_a_fresh_sample_has_none_that_was_seen():
+    every = mutants.mutants_of("privacy.py")
+    names = [mutation.digest_of(one.key) for one in every]
+    assert len(set(names)) == len(names)
+    drawn = mutation.unseen(every, set(names[:20]))
+    assert drawn == list(every[20:])
+
+
+def test_every_harmless_mutant_is_one_that_was_seen():
+    seen = mutation.read_seen()
+    assert [key for key in mutation.read_harmless() if mutation.digest_of(key) not in seen] == []
+
+
+def test_every_module_has_files_and_tests():
+    assert set(mutation.TESTS) == set(mutants.MODULES) >= set(mutants.CORE)
+    for module in mutants.MODULES:
+        files = mutants.files_of(module)
+        assert files
+        assert {mutants.module_of(file) for file in files} == {module}
+    for file in mutation.test_files(mutants.MODULES):
+        assert Path(file).is_file()
+
+
 PLANTED = """
 LEAST = 3
 

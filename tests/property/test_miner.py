@@ -76,6 +76,12 @@ def listed(found):
 def assert_answers(miner, truth, levels):
     """Everything a miner is asked, at every one of the levels."""
     assert miner.best() == max(truth.values(), default=0)
+    highest = sorted(truth.values(), reverse=True)
+    for number in {1, 2, len(highest) // 3 + 1, len(highest), len(highest) + 1} - {0}:
+        support = highest[number - 1] if number <= len(highest) else 0
+        assert miner.nth(number) == support
+        least = highest[len(highest) // 2] + 1 if highest else 3
+        assert miner.nth(number, least) == max(support, least - 1)
     for level in levels:
         over = {items: support for items, support in truth.items() if support > level}
         assert miner.histogram(level) == sorted(Counter(over.values()).items(), reverse=True)
@@ -100,6 +106,7 @@ def cut(
     batch=numpy_walk.BATCH,
     buffer=1 << 17,
     part=1 << 16,
+    deep=1 << 16,
 ):
     """Other numbers for what is searched first, counted together, or kept at a time. No answer
     depends on them.
@@ -112,6 +119,7 @@ def cut(
         patch.object(numpy_walk, "BATCH", batch),
         patch.object(compiled_walk, "BUFFER", buffer),
         patch.object(compiled_walk, "PART", part),
+        patch.object(compiled_walk, "DEEP", deep),
     ):
         yield
 
@@ -137,13 +145,13 @@ def test_the_miner_lists_what_is_there(compiled, given, sizes, random):
 @given(
     baskets(), sizes, st.randoms(use_true_random=False),
     st.integers(1, 6), st.integers(0, 6), st.sampled_from([1, 10]), st.sampled_from([0, 5]),
-    st.sampled_from([0, 3, 100]),
+    st.sampled_from([0, 3, 100]), st.sampled_from([0, 6, 1000]),
 )  # fmt: skip
 def test_no_answer_depends_on_how_the_work_is_cut(
-    compiled, given, sizes, random, first, square, batch, buffer, part
+    compiled, given, sizes, random, first, square, batch, buffer, part, deep
 ):
     truth = all_supports(given, sizes)
-    with cut(first, square, batch, buffer, part):
+    with cut(first, square, batch, buffer, part, deep):
         assert_answers(
             Miner(given, sizes, compiled=compiled), truth, shuffled_levels(truth, random)
         )
@@ -152,31 +160,37 @@ def test_no_answer_depends_on_how_the_work_is_cut(
 @pytest.mark.slow
 @both_walks
 @patient
-@given(baskets(), st.sampled_from([range(1, 4), range(2, 3), range(3, 2**31)]))
-def test_rows_that_leave_out_what_is_rare_give_the_same(compiled, given, sizes):
+@given(
+    baskets(), st.sampled_from([range(1, 4), range(2, 3), range(3, 2**31)]),
+    st.lists(st.integers(0, 4), min_size=ITEMS, max_size=ITEMS), st.booleans(),
+)  # fmt: skip
+def test_rows_that_leave_out_what_is_rare_give_the_same(compiled, given, sizes, more, leaves_more):
     truth = all_supports(given, sizes)
-    rows = Sifted(given)
+    rows = Sifted(given, more, leaves_more=leaves_more)
     with cut(first=2):
         assert_answers(Miner(rows, sizes, compiled=compiled), truth, [3, 1, 0])
     assert all(least >= 1 for least in rows.asked)
 
 
 class Sifted:
-    """Rows as an engine may give them: without rare items, equal rows of people with one row merged
-    into weights.
+    """Rows as an engine may give them: with bounds in place of supports, without rare items, equal
+    rows of people with one row merged into weights.
     """
 
-    def __init__(self, given):
-        self.given = given
+    def __init__(self, given, more, *, leaves_more):
+        self.given, self.more, self.leaves_more = given, np.array(more), leaves_more
         self.asked = []
 
-    def supports(self):
+    def bounds(self):
+        return self._supports() + self.more
+
+    def _supports(self):
         truth = all_supports(self.given, range(1, 2))
         return np.array([truth[code,] for code in range(ITEMS)], np.int64)
 
     def survivors(self, least):
         self.asked.append(least)
-        kept = self.supports() >= least
+        kept = (self.bounds() if self.leaves_more else self._supports()) >= least
         given = self.given
         rows = [
             sorted({code for code in given.codes[start:end].tolist() if kept[code]})

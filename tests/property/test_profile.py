@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privmax.profile import Profile
+from privmax.profile import Profile, _Levels
 
 patient = settings(deadline=None)  # a busy machine is no failure
 
@@ -115,10 +115,25 @@ def test_scaling_every_multiplicity_scales_every_block(listed, unlisted, width):
     st.integers(1, 400),
     st.one_of(st.none(), st.integers(0, 300)),
 )
-def test_small_steps_read_the_same_down_to_a_rank(listed, rank, unlisted):
+def test_a_reader_that_finds_a_rank_gives_the_same(listed, rank, unlisted):
     size = None if unlisted is None else max(1, sum(listed.values()) + unlisted)
     plain = Profile(listed.items(), universe=size).down_to(rank)
-    assert Profile(listed.items(), universe=size, steep=True).down_to(rank) == plain
+    deep = Profile(Deep(listed), universe=size)
+    assert deep.down_to(rank) == plain
+
+
+class Deep(_Levels):
+    """Finds the score of a rank at once."""
+
+    def __init__(self, listed):
+        super().__init__(listed.items())
+        self._scores = sorted(
+            (score for score, many in listed.items() for _ in range(many) if score > 0),
+            reverse=True,
+        )
+
+    def nth(self, number):
+        return self._scores[number - 1] if number <= len(self._scores) else None
 
 
 ranks = st.integers(1, 20)

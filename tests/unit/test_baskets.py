@@ -913,7 +913,7 @@ class TestTables:
         with ExitStack() as stack:
             rows = open_baskets(path, basket="b", item="i", stack=stack)
             assert not isinstance(rows, Baskets)
-            assert dict(zip(rows.labels, rows.supports().tolist(), strict=True)) == {"x": 2, "y": 1}
+            assert dict(zip(rows.labels, rows.bounds().tolist(), strict=True)) == {"x": 2, "y": 1}
         with (
             ExitStack() as stack,
             pytest.raises(ParameterError, match="has no meaning with a table"),
@@ -932,3 +932,41 @@ class TestTables:
                     pd.DataFrame({"b": [1], "i": ["x"]}), basket="b", item="i", stack=stack
                 )
             ) == [{"x"}]
+
+
+MANY = [(f"r{n // 3}", f"item{n * n % 50}", f"p{n // 7}") for n in range(90_000)]
+"""Rows of two megabytes: more than is read at a time."""
+
+
+@pytest.mark.parametrize("user", [None, "person"])
+def test_lines_that_are_read_together_are_read_as_one_by_one(tmp_path, user):
+    lines = [",".join(row) for row in MANY]
+    lines[50_000] = "r50000,,p50000"  # a line without an item: its basket exists
+    plain, quoted = tmp_path / "plain.csv", tmp_path / "quoted.csv"
+    plain.write_text("\n".join(["receipt,article,person", *lines, ""]))
+    for number in range(0, len(lines), 1000):  # then all lines around it are read by the reader
+        lines[number] = ",".join(f'"{value}"' for value in lines[number].split(","))
+    quoted.write_text("\n".join(["receipt,article,person", *lines, ""]))
+    together, apart = (
+        read_baskets(file, basket="receipt", item="article", user=user) for file in (plain, quoted)
+    )
+    assert together.labels == apart.labels == sorted({item for _, item, _ in MANY})
+    assert together.rows == apart.rows
+    assert together.individuals == apart.individuals
+    assert together.supports().tolist() == apart.supports().tolist()
+    assert together.codes.tolist() == apart.codes.tolist()
+
+
+def test_a_line_far_into_a_file_is_named_or_left_out(tmp_path):
+    file, lines = tmp_path / "sales.csv", [",".join(row) for row in MANY]
+    lines[80_000] = "r9,item9,"
+    file.write_text("\n".join(["receipt,article,person", *lines, ""]))
+    columns = {"basket": "receipt", "item": "article", "user": "person"}
+    with pytest.raises(DataError, match="Line 80002 has no user"):
+        read_baskets(file, **columns)
+    del lines[80_000]
+    left = read_baskets(file, **columns, missing_users="drop")
+    file.write_text("\n".join(["receipt,article,person", *lines, ""]))
+    without = read_baskets(file, **columns)
+    assert left.supports().tolist() == without.supports().tolist()
+    assert (left.rows, left.individuals) == (without.rows, without.individuals)

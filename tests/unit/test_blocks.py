@@ -5,17 +5,20 @@ Each file is read in both ways: the same rows come out, or the same refusal.
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import random
 from contextlib import ExitStack
+from itertools import product
 
 import pytest
 
 from privmax.errors import DataError
 from privmax.sources import blocks, separated
-from privmax.sources.blocks import find_form, sort_lines
+from privmax.sources.blocks import list_rows
 from privmax.sources.files import ScoreFile, open_records
+from privmax.sources.json_forms import find_form, sort_lines
 from privmax.sources.places import find_files
 from privmax.sources.reading import open_rows
 from privmax.sources.scale import WHOLE
@@ -114,6 +117,11 @@ ROWS = [
     b'"tea ""green""",7',
     b'"tea\ngreen",7',
     b'"tea\n\n\ngreen,7\n",7',
+    b'"tea","7"',
+    b'"",""',
+    b'"tea"",7',
+    b'tea","7',
+    b'"tea",""7""',
     b'"tea"x,7',
     b' "tea",7',
     b'te"a,7',
@@ -267,15 +275,72 @@ def test_mutated_lines_are_the_same_taken_apart(tmp_path):
     assert 40 < refused < 390
 
 
+@pytest.mark.parametrize("width", [1, 2, 3])
+def test_quotes_are_left_out_only_where_they_are_around_values(width):
+    apart = 0
+    for length in range(1, 9):
+        for letters in product('",\na', repeat=length):
+            text = "".join(letters)
+            block = blocks.read_values(text.encode(), ",", width)
+            if block is None:
+                continue
+            rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+            assert list_rows(block, range(width)) == [row for row in rows if row], text
+            apart += '"' in text
+    assert apart > 50
+
+
+@pytest.mark.slow
+def test_lines_of_json_in_any_order_are_the_same_taken_apart(tmp_path):
+    chance = random.Random(38)
+    path = tmp_path / "rows.jsonl"
+    fine = [line for line in OBJECTS if b"x39" not in line and len(line) < 1000]
+    for _ in range(60):
+        some = chance.sample(fine, 3)
+        path.write_bytes(b"\n".join(chance.choice([person(n), *some]) for n in range(30)))
+        assert outcome(lambda: kept(path)) == outcome(lambda: slowly(path))
+
+
 def test_usual_lines_are_taken_apart_and_strange_ones_are_not():
     lines = [json.dumps({"q": f"t{n}", "p": n}).encode() for n in range(50)]
     (((form, block),), strange) = sort_lines(b"\n".join(lines))
-    assert (form.names, form.bare, block.lines, strange) == (("q", "p"), (False, True), 50, [])
-    lines[7] = b'{"q": "\\u00e9", "p": 7}'
-    lines[8] = b'{"q": null, "p": 7}'
+    assert (form.places, form.bare, block.lines, strange) == (
+        {"q": 0, "p": 1},
+        (False, True),
+        50,
+        b"",
+    )
+    lines[7], lines[8] = b'{"q": "\\u00e9\\"", "p": 7}', b'{"q": 7, "p": 07}'
     (((form, block),), strange) = sort_lines(b"\n".join(lines))
-    assert (block.lines, strange) == (48, lines[7:9])
+    assert (block.lines, strange) == (48, b"\n".join([*lines[7:9], b""]))
     assert block.columns([1])[0][6:9] == ["6", "9", "10"]
+
+
+def test_lines_of_several_forms_are_taken_apart_form_by_form():
+    lines = [
+        [b'{"q": "t%d", "p": %d}' % (n, n) for n in range(9)],
+        [b'{"q": "\\u00e9%d", "p": null}' % n for n in range(9)],
+        [b'{"q": null, "p": "%d", "r": [1, "%d", {"q": "x"}]}' % (n, n) for n in range(9)],
+        [b'{"r": ["a", "b", "%d"], "p": "%d"}' % (n, n) for n in range(9)],
+    ]
+    every = b"\n".join(line for four in zip(*lines, strict=True) for line in four)
+    blocks_of, strange = sort_lines(every)
+    assert strange == b""
+    assert [(form.places, sorted(form.nested)) for form, _ in blocks_of] == [
+        ({"q": 0, "p": 1}, []),
+        ({"q": 0, "p": None}, []),
+        ({"q": None, "p": 0, "r": None}, ["r"]),
+        ({"r": None, "p": 3}, ["r"]),
+    ]
+    found = [
+        block.columns([place]) for (_, block), place in zip(blocks_of, (0, 0, 0, 3), strict=True)
+    ]
+    assert found == [
+        [[f"t{n}" for n in range(9)]],
+        [[f"\u00e9{n}" for n in range(9)]],
+        [[str(n) for n in range(9)]],
+        [[str(n) for n in range(9)]],
+    ]
 
 
 def test_columns_in_more_orders_than_there_are_files(tmp_path):
@@ -291,7 +356,16 @@ def test_columns_in_more_orders_than_there_are_files(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "line", [b'{"q": ["tea"]}', b'{"q": "a", "q": "b"}', b'{"q": "a\\"b"}', b"{}", b'{"q": "a"} x']
+    "line", [b'{"q": []}', b'{"q": "a", "q": "b"}', b'{"q\\n": "a"}', b"{}", b'{"q": "a"} x']
 )
 def test_lines_without_a_form(line):
     assert find_form(line) is None
+
+
+@pytest.mark.parametrize("end", [b"\\", b"\\x", b"\\u12", b"\\\\\\", b'\\"'])
+def test_escapes_that_are_none_are_not_taken_apart(end):
+    fine = b'{"q": "\\u00e9", "p": "u1"}'
+    blocks_of, strange = sort_lines(b"\n".join([fine, b'{"q": "a%b", "p": "u2"}' % end, fine]))
+    found = [row for _, block in blocks_of for row in list_rows(block, [0, 1])]
+    assert found == [["\u00e9", "u1"]] * (len(found))
+    assert b"a" + end in strange

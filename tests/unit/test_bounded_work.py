@@ -21,7 +21,7 @@ from privmax.cli.inputs import read_universe
 from privmax.display import escape_text, format_label, to_json
 from privmax.errors import DataError, ParameterError, WorkError
 from privmax.itemsets import Layout, top_itemsets
-from privmax.itemsets.miner import window
+from privmax.itemsets.miner import ranks
 from privmax.itemsets.reading.forms import read_baskets
 from privmax.ledger import Ledger
 from privmax.planning import plans
@@ -167,7 +167,7 @@ def test_dev_zero_is_no_file_of_baskets():
 
 def test_with_a_floor_one_basket_alone_stalls_nothing(monkeypatch):
     """docs/limits.md says so: what one person alone has does not compete."""
-    monkeypatch.setattr(window, "MOST", 1000)
+    monkeypatch.setattr(ranks, "MOST", 1000)
     baskets = [list(range(500)), *[[1, 2, 3]] * 20]
     with pytest.raises(WorkError):
         top_itemsets(baskets, size=2, **PRICE)
@@ -264,7 +264,7 @@ def test_what_has_no_memory_left_is_told_in_words(monkeypatch):
     monkeypatch.setattr(plans, "plan", full)
     run = CliRunner().invoke(main, ["plan", "--epsilon", "1", "--delta", "1e-6"])
     assert run.exit_code == 2
-    assert "This takes more memory than there is." in run.output
+    assert "This needs more memory than is available." in run.output
 
 
 def test_a_file_of_data_sets_for_explore_is_bounded(tmp_path):

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from privmax.errors import DataError
+from privmax.profile import Profile
 from privmax.sources import columns
 from privmax.sources.columns import BigIntegerColumn, FloatColumn, IntegerColumn
 
@@ -40,6 +41,8 @@ def assert_reads_as(column, scores):
     assert column.listed() == len(scores)
     assert column.scores() == scores
     assert column.maximum() == max(scores)
+    if not isinstance(column, BigIntegerColumn):
+        assert_finds_ranks(column, scores)
     occupied = set(scores)
     for edge in {score + step for score in occupied for step in (-1, 0, 1)}:
         assert column.histogram(edge) == levels(scores, edge)
@@ -64,6 +67,24 @@ def assert_reads_as(column, scores):
         *(part for level in column.histogram(min(scores) - 1) for part in level),
     ):
         assert type(number) is int
+
+
+def assert_finds_ranks(column, scores):
+    ranked = [score for score in sorted(scores, reverse=True) if score > 0]
+    for rank in range(1, len(scores) + 2):
+        found = column.nth(rank)
+        assert found == (ranked[rank - 1] if rank <= len(ranked) else None)
+        assert type(found) in (int, type(None))
+
+
+@pytest.mark.parametrize("size", [1, 64, 1 << 15])
+def test_the_score_of_a_rank_is_found_in_one_pass(size, monkeypatch):
+    monkeypatch.setattr(columns, "_CHUNK", size)
+    values = np.random.default_rng(3).integers(-50, 900, 500)
+    for one in (values, np.sort(values), np.sort(values)[::-1]):
+        assert_finds_ranks(IntegerColumn(one), values.tolist())
+        halves = FloatColumn(one / 2, Fraction(1))
+        assert_finds_ranks(halves, [value // 2 for value in values.tolist()])
 
 
 # Integers
@@ -218,3 +239,10 @@ def test_a_score_that_is_not_finite_is_refused_without_quoting_any(dtype, bad):
 
 def test_an_empty_column_of_floats_is_allowed():
     assert FloatColumn(np.array([], float), Fraction(1)).listed() == 0
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3, 4])
+def test_a_profile_finds_ranks_among_scores_below_0(rank):
+    """The search once looked less deep each time, and did not end."""
+    profile = Profile(IntegerColumn(np.array([-5, -7, -7, -9])), universe=4)
+    assert profile.window(0, rank=rank).depth(rank) == [0, 2, 2, 4][rank - 1]

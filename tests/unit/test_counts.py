@@ -14,6 +14,7 @@ from by_name import by_name
 import privmax
 from privmax import Exponential, GapTest, NestedMargin, Privacy, SetMargin
 from privmax.counts import (
+    MANY,
     DiscreteGaussian,
     DiscreteLaplace,
     SharedGaussian,
@@ -25,6 +26,7 @@ from privmax.learning import PrivateERM, Stumps, select_model
 from privmax.learning.classes.contract import Shape
 from privmax.learning.source import HypothesisSource
 from privmax.mechanisms.contract import Outcome
+from privmax.noise import bulk
 from privmax.sources.memory import MemorySource
 from privmax.testing import SeededCoins
 
@@ -262,6 +264,27 @@ def test_published_methods_take_no_price_for_supports():
 )
 def test_noise_is_written_down_and_read_exactly(noise):
     assert read_noise(noise.to_dict()) == noise
+
+
+@pytest.mark.parametrize(
+    ("noise", "name"),
+    [
+        (DiscreteLaplace(scale=5), "discrete_laplace"),
+        (DiscreteGaussian(sigma=5), "discrete_gaussian"),
+    ],
+)
+def test_noise_is_drawn_in_bulk_from_where_there_are_many_counts(monkeypatch, noise, name):
+    numbers = []
+    drawn = getattr(bulk, name)
+
+    def note(scale, number, coins):
+        numbers.append(number)
+        return drawn(scale, number, coins)
+
+    monkeypatch.setattr(bulk, name, note)
+    for number in (1, MANY, MANY + 1):
+        assert len(noise.draw_all(number, SeededCoins(1))) == number
+    assert numbers == [MANY + 1]
 
 
 def test_a_notebook_shows_counts_with_their_error():

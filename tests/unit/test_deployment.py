@@ -207,7 +207,7 @@ def test_an_event_whose_time_was_forged_is_refused_and_found(tmp_path, moment):
             )
             connection.execute("UPDATE privmax_ledgers SET hash = ?", [forged.hash])
     with Ledger(file) as again:
-        assert [str(fault) for fault in again.verify()] == ["event 3: its time is none"]
+        assert [str(fault) for fault in again.verify()] == ["event 3: its time is invalid"]
         found = Deployment.of(again)
         assert (found.releases, found.answered, found.unread) == (1, 0, 1)
         assert "1 event of the ledger cannot be read" in checklist.to_markdown(found)

@@ -12,6 +12,7 @@ import psycopg
 import pytest
 
 from privmax.errors import UnsupportedError
+from privmax.sources.asking import is_transient
 from privmax.sources.engines import (
     all_engines,
     embedded_engine,
@@ -20,7 +21,7 @@ from privmax.sources.engines import (
     is_read_once,
     owner_of,
 )
-from privmax.sources.engines.base import Engine, is_transient
+from privmax.sources.engines.base import Engine
 from privmax.sources.engines.duckdb import DuckDB
 from privmax.sources.engines.mysql import MySQL
 from privmax.sources.engines.polars import Polars

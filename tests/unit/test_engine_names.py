@@ -195,7 +195,7 @@ def test_a_fact_is_stated_once():
 
 
 PAGES = [
-    *(ROOT / name for name in ("README.md", "mkdocs.yml")),
+    *(ROOT / name for name in ("README.md", "tools/mkdocs.yml")),
     *sorted([*(ROOT / "docs").rglob("*.md"), *(ROOT / "lab").rglob("*.md")]),
 ]
 

@@ -31,7 +31,7 @@ DOORS = {
     "maximization.maximize": _OPTIONS,
     "planning.plans.plan": _OPTIONS,
     "keyset.release.keys": _OPTIONS,
-    "itemsets.release.top_itemsets": _OPTIONS,
+    "itemsets.mining.top_itemsets": _OPTIONS,
     "itemsets.reading.forms.read_baskets": "what top_itemsets takes of a file, by name",
     "learning.models.select_model": _OPTIONS,
     "learning.validation.validate": _OPTIONS,
@@ -39,6 +39,7 @@ DOORS = {
     "learning.estimator.PrivateERM.__init__": "scikit-learn wants every parameter by name, here",
     "learning.additive.estimator.PrivateGAM.__init__": "likewise",
     "learning.classifier.estimator.PrivateClassifier.__init__": "likewise",
+    "learning.regressor.estimator.PrivateRegressor.__init__": "likewise",
     "learning.tree.PrivateTree.__init__": "likewise",
     "learning.stable.StableSelector.__init__": "scikit-learn wants every parameter by name, here",
     "learning.marginal.MarginalSelector.__init__": "scikit-learn wants every parameter by name",
@@ -48,6 +49,7 @@ DOORS = {
     "auditing.audit": _OPTIONS,
     "testers.search.check_privacy": "the door of the tests by running",
     "report.release_page.html": _OPTIONS,
+    "report.model_card.card": _OPTIONS,
     "learning.classes.linear_triton._count": "a kernel: Triton takes pointers and numbers, no more",
 }
 """Functions with more parameters, and why."""

@@ -89,8 +89,8 @@ def test_rows_without_a_group_or_an_item_do_not_count():
 
 def question(groups, **options):
     made = Selection.of(Columns("item", "user"), groups=groups, universe=OPEN_UNIVERSE, **options)
-    assert isinstance(made.asked, BestPerGroup)
-    return made.asked
+    assert isinstance(made.releasable, BestPerGroup)
+    return made.releasable
 
 
 @pytest.mark.parametrize("times", [1, 3])

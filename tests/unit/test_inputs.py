@@ -10,6 +10,7 @@ import gzip
 import io
 import json
 import os
+import re
 import sqlite3
 import stat
 import tempfile
@@ -19,12 +20,14 @@ from pathlib import Path
 
 import duckdb
 import ibis
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from by_name import by_name
 
 import privmax
+from privmax import Privacy
 from privmax.errors import (
     ConditionError,
     DataError,
@@ -32,6 +35,7 @@ from privmax.errors import (
     ParameterError,
     UnsupportedError,
 )
+from privmax.ledger import Ledger
 from privmax.resources import Resources, use
 from privmax.sources.databases import open_table
 from privmax.sources.engines import all_engines
@@ -138,6 +142,25 @@ def test_the_same_rows_give_the_same_answer(folder):
             assert found == (memory.items, memory.counts), (data, where)
         with (folder / "a.csv").open("rb") as file:
             assert release(file, where=where) == (memory.items, memory.counts)
+
+
+@pytest.mark.parametrize("ask", [privmax.keys, privmax.select])
+@pytest.mark.parametrize(
+    ("item", "user"), [("query", "query"), (["country", "person"], "person")], ids=str
+)
+def test_one_column_is_not_items_and_users(folder, ask, item, user):
+    """Each item would have one individual. It is told by name alone, and nothing is charged."""
+    forms = {**write_all(folder), "gone.csv": {}}
+    rows = table_of(ROWS)
+    given = [*forms.items(), *((one, {}) for one in (rows, rows.to_pandas(), pl.from_arrow(rows)))]
+    told = f"user='{user}' is not allowed: the same column is given as item. Each item would have"
+    with Ledger.create("b.db", budget=Privacy(9, "0.1")) as ledger:
+        for data, options in given:
+            with pytest.raises(ParameterError, match=re.escape(told)):
+                by_name(ask, data, item=item, user=user, ledger=ledger, **options, **PRICE)
+        assert ledger.spent == Privacy(0)
+    with pytest.raises(ParameterError, match=re.escape(told)):
+        Columns(item, weight="n", bound=3, user=user)
 
 
 def test_ready_scores_are_read_alike(folder):
@@ -649,7 +672,7 @@ def test_files_of_other_kinds_come_with_what_to_do(folder, name, remedy):
     for columns in ({"item": "query", "user": "person"}, {"item": "query", "score": "n"}):
         with pytest.raises(DataError, match=remedy) as caught:
             by_name(privmax.select, name, **columns, **PRICE)
-        assert "ename it" not in str(caught.value).replace("If it has one object", "")
+        assert "ename it" not in str(caught.value).replace("rename it to end in .jsonl", "")
     with pytest.raises(DataError, match=remedy):
         privmax.itemsets.top_itemsets(name, **PRICE)
     with pytest.raises(DataError, match=remedy):

@@ -14,7 +14,8 @@ from privmax import Groups, NestedMargin, Privacy
 from privmax.best_per_group import BestPerGroup
 from privmax.errors import DataError, ParameterError
 from privmax.itemsets import Layout, top_itemsets
-from privmax.itemsets.release import GroupedItemsetRelease, Mining
+from privmax.itemsets.mining import Mining
+from privmax.itemsets.release import GroupedItemsetRelease
 
 PRICE = {"epsilon": 1, "delta": "1e-6"}
 NAMED = {"basket": "receipt", "item": "item", "user": "user"}
@@ -112,12 +113,12 @@ def test_the_cost_is_what_was_asked_for(times):
     price = {"epsilon": Fraction(3, 2), "delta": Fraction(1, 10**6)}
     layout = Layout("receipt", "item", "user")
     for groups in (Groups("g", ["a"], times), Groups("g", "open", times, "1/3")):
-        asked = Mining.of(layout=layout, groups=groups, **price).asked
-        assert isinstance(asked, BestPerGroup)
-        assert asked.privacy() == Privacy(**price)
+        releasable = Mining.of(layout=layout, groups=groups, **price).releasable
+        assert isinstance(releasable, BestPerGroup)
+        assert releasable.privacy() == Privacy(**price)
     counted = Mining.of(layout=layout, groups=Groups("g", ["a"], times), supports="0.5", **price)
-    assert counted.asked.privacy().epsilon == 2
-    assert counted.asked.best.counts == Fraction(1, 2 * times)
+    assert counted.releasable.privacy().epsilon == 2
+    assert counted.releasable.best.counts == Fraction(1, 2 * times)
 
 
 def test_rows_without_a_group_or_an_item_do_not_count():

@@ -21,7 +21,7 @@ from privmax import itemsets
 from privmax.errors import DataError, ParameterError
 from privmax.itemsets import METHODS, Layout, PrivBasis, top_itemsets
 from privmax.itemsets.miner.window import Miner
-from privmax.itemsets.release import count_touched
+from privmax.itemsets.mining import count_touched
 from privmax.testing import SeededCoins
 
 PRICE = {"epsilon": 1, "delta": "1e-6"}
@@ -314,6 +314,14 @@ REFUSED = {
     "method and price": (
         {"mechanism": PrivBasis(epsilon=1), "items": 4, "epsilon": 1},
         "epsilon=1.*PrivBasis",
+    ),
+    "users are items": (
+        {"basket": "b", "item": "a", "user": "a", **PRICE},
+        "user='a'.*is given as item",
+    ),
+    "items are baskets": (
+        {"basket": ["shop", "a"], "item": "a", **PRICE},
+        "item='a'.*is given as basket",
     ),
     "columns of a list": ({"basket": "b", **PRICE}, "basket='b'"),
 }

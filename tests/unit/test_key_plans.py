@@ -61,7 +61,10 @@ def test_a_plan_is_a_table_of_text_and_html():
 
 def test_a_picture_is_drawn_over_the_keys_of_an_individual():
     over = plan_keys_over([1, 2, 5], **PRICE)
-    assert "individuals that a key must have" in svg(keys_needed(over, marked=2))
+    figure = keys_needed(over, marked=2)
+    assert "individuals that a key must have" in svg(figure)
+    lines = figure.axes[0].get_lines()[1:]
+    assert len({line.get_linestyle() for line in lines}) == len(lines) == 4  # without color
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 import zlib
 from base64 import b85encode
 from contextlib import closing
@@ -143,11 +144,11 @@ def test_an_individual_with_a_million_keys_changes_nothing_for_others():
         ({"per_user": MOST + 1}, f"must not exceed {MOST:,}"),
         ({"epsilon": 0}, "epsilon=0"),
         ({"epsilon": "1e-8", "delta": "1e-12"}, "would be wider than"),
-        ({"delta": 0}, "one individual alone has"),
+        ({"delta": 0}, "a key of one individual hidden"),
         ({"delta": 1}, "delta=1"),
         ({"counts": -1}, "counts=-1"),
         ({"counts": 0}, "counts=0"),
-        ({"other": True}, "counts have a cost of their own"),
+        ({"other": True}, "which has its own cost"),
         ({"other": "yes", "counts": 1}, "True or False"),
         ({"where": "item ="}, "item ="),
         ({"columns": Columns(missing_users="keep")}, "missing_users"),
@@ -298,6 +299,18 @@ def test_compressed_text_that_stands_for_too_much_is_refused(monkeypatch):
     for forged in (bomb, text[:-40]):
         with pytest.raises(ValueError, match=r"^(cut off, or too long|error)$"):
             packing.unpack(forged)
+
+
+def test_no_more_than_the_limit_is_unpacked_to_see_that_it_is_too_long(monkeypatch):
+    monkeypatch.setattr(packing, "LARGEST", 1 << 16)
+    bomb = b85encode(zlib.compress(b"[" + b" " * (1 << 24) + b"]")).decode()
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="too long"):
+            packing.unpack(bomb)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_what_was_compressed_before_is_read():

@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from privmax.labels import by_name, is_missing, label_by_value, plain_label, read_label
+from privmax.labels import by_name, is_missing, key_by_name, label_by_value, plain_label, read_label
 
 
 class Text(str):
@@ -236,6 +236,13 @@ def test_decimals_of_huge_exponents_are_sorted_without_writing_them_out():
     backward = labels[::-1]
     assert sorted(labels, key=by_name) == sorted(backward, key=by_name)
     assert len({by_name(label) for label in labels}) == len(labels)
+
+
+@pytest.mark.parametrize(
+    "labels", [[3, -1, 10**30], ["b", "", "B", "é"], [True, 0, 2], ["2", 10, 9], [(2,), (1, "a")]]
+)
+def test_a_key_for_labels_of_one_kind_sorts_as_by_name_does(labels):
+    assert sorted(labels, key=key_by_name(labels)) == sorted(labels, key=by_name)
 
 
 def test_a_set_with_a_missing_part_is_missing_as_a_tuple_is():

@@ -13,7 +13,7 @@ from privmax import Ledger, NestedMargin, Privacy
 from privmax.errors import BudgetError, DataError, ParameterError
 from privmax.markers import GenotypeColumns, top_markers
 from privmax.markers.reading import StudyLayout, count_genotypes
-from privmax.markers.scores import Groups
+from privmax.markers.scores import StudyGroups
 from privmax.testing import SeededCoins
 
 CASES, CONTROLS = 30, 20
@@ -167,7 +167,7 @@ WIDE = {"status": "status", "case": "case", "markers": NAMES}
 
 def read(table, **options):
     """The counts of a table."""
-    layout = StudyLayout.of(table, Groups(CASES, CONTROLS), options.pop("markers"), **options)
+    layout = StudyLayout.of(table, StudyGroups(CASES, CONTROLS), options.pop("markers"), **options)
     with ExitStack() as stack:
         return count_genotypes(table, layout, stack).tolist()
 
@@ -218,7 +218,9 @@ def test_wide_and_long_files_are_parsed_alike(tmp_path):
 
     def found(table, **options):
         table.to_csv(tmp_path / "study.csv", index=False)
-        layout = StudyLayout.of(tmp_path / "study.csv", Groups(1, 1), ["a"], missing=-1, **options)
+        layout = StudyLayout.of(
+            tmp_path / "study.csv", StudyGroups(1, 1), ["a"], missing=-1, **options
+        )
         try:
             with ExitStack() as stack:
                 return count_genotypes(tmp_path / "study.csv", layout, stack).tolist()

@@ -28,7 +28,7 @@ from privmax import (
     SharpMargin,
     Stage,
 )
-from privmax.mechanisms import nested_margin, registry
+from privmax.mechanisms import nested_margin, registry, set_margin
 from privmax.mechanisms.contract import Law, draw_candidate, search_lead
 from privmax.mechanisms.peeling import sequence_law
 from privmax.mechanisms.registry import build, check_name, registered_name
@@ -402,3 +402,15 @@ def test_the_least_favored_rank_is_picked_where_only_it_has_a_gap_behind_it():
     guards = Guards((1, 2), (1, "1e-30"), share="0.1")
     law = SharpMargin(**COST, guards=guards).joint(Profile([(10**6, 2)]))[2]
     assert math.fsum([*(chance for _, _, chance in law.blocks), law.none]) >= 1 - 2**-24
+
+
+@pytest.mark.parametrize("scores", [[(900, 40)], [(900, 1), (1, 39)], [(1, 39)]])
+def test_numpy_is_loaded_before_a_set_is_drawn_whatever_the_data(monkeypatch, scores):
+    """Loading takes long and may fail: neither may follow from what was drawn."""
+    loaded = []
+    monkeypatch.setattr(set_margin, "load", lambda: loaded.append(True))
+    for k, many in ((1, False), (40, True)):
+        loaded.clear()
+        mechanism = SetMargin(epsilon=1, delta="1e-6", k=k)
+        mechanism.subset(Profile(scores, universe=500), SYSTEM)
+        assert bool(loaded) is mechanism._may_need_floats(500) is many

@@ -12,7 +12,7 @@ import pytest
 
 from privmax.errors import ParameterError, WorkError
 from privmax.itemsets.baskets import Baskets
-from privmax.itemsets.miner import window
+from privmax.itemsets.miner import compiled_walk, ranks, window
 from privmax.itemsets.miner.window import Miner, estimate_work, sort_rows
 
 both_walks = pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "numba"])
@@ -117,10 +117,12 @@ def test_nothing_is_found_where_nothing_is(compiled, sizes, rows):
 
 @pytest.mark.slow
 @both_walks
+@pytest.mark.parametrize("deep", [compiled_walk.DEEP, 0], ids=["bits", "rows"])
 @pytest.mark.parametrize("owners", [None, "some"])
 @pytest.mark.parametrize("weights", [None, "some"])
-def test_some_hundred_dense_rows(compiled, owners, weights):
+def test_some_hundred_dense_rows(compiled, owners, weights, deep, monkeypatch):
     """Longer than a word of bits, with items in most rows, in many and in few."""
+    monkeypatch.setattr(compiled_walk, "DEEP", deep)
     random = np.random.default_rng(5)
     held = random.random((333, 12)) < np.linspace(0.9, 0.05, 12)
     people = np.arange(333) // 3 if owners else np.arange(333)
@@ -134,7 +136,10 @@ def test_some_hundred_dense_rows(compiled, owners, weights):
             if len(having):
                 truth[items] = int(each[having].sum())
         miner = Miner(baskets, sizes, compiled=compiled)
-        assert miner.best() == max(truth.values())
+        highest = sorted(truth.values(), reverse=True)
+        assert miner.best() == highest[0]
+        for number in (1, 10, 50, len(highest), len(highest) + 1):
+            assert miner.nth(number) == (*highest, 0)[number - 1]
         for level in (0, 20, 60):
             found, supports = miner.above(level)
             ordered = sorted(
@@ -263,7 +268,7 @@ def test_more_itemsets_than_can_be_listed_are_an_error_and_not_a_stall(
     compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fifty baskets of the same thirty items hold 2^30 itemsets of one support."""
-    monkeypatch.setattr(window, "MOST", 1000)
+    monkeypatch.setattr(ranks, "MOST", 1000)
     same = Baskets(np.arange(51) * 30, np.tile(np.arange(30, dtype=np.int32), 50), range(30))
     miner = Miner(same, range(1, 1 << 20), compiled=compiled)
     assert miner.best() == 50

@@ -50,7 +50,7 @@ def _upto(name, value, most):
 class Bounded(Parameters):
     """`part` is declared before what bounds it."""
 
-    part: Whole = parameter(_upto, beside="most")
+    part: Whole = parameter(_upto, depends_on="most")
     most: Whole = parameter(whole)
 
 

@@ -208,15 +208,27 @@ def test_an_order_from_noisy_counts_says_which_neighbors_are_not_told_apart():
         "67 behind ± 33",
         "~ 67 behind ± 33",
     ]
-    marked = "Best first, by noisy counts. Not told apart from the item before: ~."
+    marked = "Best first, by noisy counts. ~ marks an item too close to the one before."
     assert release.notes == (marked, "4 of 5 released: nothing else stood out.")
     assert marked in release._repr_html_()
     clear = list_release((0, -34))
     assert clear.close == (False, False)
-    assert clear.notes[0] == "Best first, by noisy counts: each item is told apart from the next."
+    assert clear.notes[0] == "Best first, by noisy counts: each item is clearly ahead of the next."
     empty = list_release(())
     assert (empty.close, empty.notes, empty.describe_numbers()) == ((), (), [])
     assert "relative=(0, -34), relative_noise=" in repr(clear)
+
+
+def test_equal_counts_are_not_told_apart_even_where_noise_is_nothing():
+    noise = RelativeLaplace(scale="0.001")
+    assert noise.error() == 0
+    payload = Drawn(("a", "b", "c"), relative=(0, 0, -1), relative_noise=noise)
+    assert replace(list_release((0, 0, 0)), payload=payload).close == (False, True, False)
+
+
+def test_relative_counts_without_a_law_of_their_noise_are_not_compared():
+    release = released(("tea", "ale"), relative=(0, -9))
+    assert (release.apart, release.close, release.describe_order()) == (None, None, [])
 
 
 def test_marks_follow_from_what_is_released_alone():

@@ -12,7 +12,6 @@ import sys
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta, timezone
 from fractions import Fraction
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -41,39 +40,13 @@ from privmax.rendering import environment
 from privmax.report.release_page import TYPED, audit_command, proofs_of
 from privmax.report.words import one_in, raised_chance, times
 
+sys.path.append(str(Path(__file__).parent))
+
+from page_reader import HOSTILE, Read
+
 ROOT = Path(__file__).resolve().parents[2]
 PRICE = {"epsilon": "0.4", "delta": "1e-6"}  # below 1, where the picture is quick
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-HOSTILE = (
-    """</bdi></title></style><script>alert(1)</script><img src="https://example.org/x" """
-    """onerror='alert(2)'>&amp;{{ 7*7 }}{% raw %}"""
-)
-
-
-INLINE = ("bdi", "code", "span", "strong", "sup", "var")
-
-
-class Read(HTMLParser):
-    """The tags of a page with their attributes, and its text."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.words: list[str] = []
-        self.feed(page)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        self.words.append("" if tag in INLINE else " ")
-
-    def handle_data(self, data):
-        if self.tags and self.tags[-1][0] != "style":
-            self.words.append(data)
-
-    @property
-    def text(self) -> str:
-        return " ".join("".join(self.words).replace("\xa0", " ").split())
 
 
 def released(*items: object, mechanism: object = None, **more: object) -> Release:
@@ -116,7 +89,8 @@ def test_a_page_says_what_was_asked_released_promised_and_paid():
         "data searches.csv item query labels a, b universe open",
         "charged to ledger sales-2026 and its account ada",
         "ada left when this was written ε = 1.6, δ = 9 · 10−6 request r-17",
-        "drawn by NestedMargin. privmax chose it from public facts only: the universe is open.",
+        "The mechanism finds a clear winner without a list of items (NestedMargin). privmax chose "
+        "it from public facts only.",
         "privmax help proofs/nested-margin, privmax help proofs/weights",
         "privmax audit nested-margin --epsilon 0.4 --delta 1e-06",
         "privmax plan --epsilon 0.4 --delta 1e-06",

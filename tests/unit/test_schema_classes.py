@@ -228,7 +228,7 @@ def test_what_is_wrong_with_a_frame_is_told_by_name_and_never_by_value():
 def test_bounds_beside_a_schema_are_refused(make):
     for wrong in ({"low": 0}, {"high": 3}, {"cells": 5}, {"thresholds": [1]}):
         (name,) = wrong
-        with pytest.raises(ParameterError, match=f"{name}=.* the schema says it"):
+        with pytest.raises(ParameterError, match=f"{name}=.* the schema already sets it"):
             make(schema=SCHEMA, **wrong).size(SHAPE)
     with pytest.raises(ParameterError, match="it must be a Schema"):
         make(schema={"age": 3}).size(SHAPE)

@@ -17,8 +17,8 @@ from sklearn.linear_model import LogisticRegression
 from privmax import Privacy
 from privmax.errors import DataError, ParameterError, PrivacyWarning, UnsupportedError
 from privmax.learning import PrivateERM, PrivateSearch, Stumps
-from privmax.learning.candidates import Grid
-from privmax.learning.model_records import UnwritableError, read_model, write_model
+from privmax.learning.candidates import SettingsGrid
+from privmax.learning.model_records import UnwritableModelError, read_model, write_model
 from privmax.learning.search_runs import (
     FAILED,
     RandomRepetition,
@@ -125,6 +125,13 @@ def test_what_learners_declare():
     assert read_cost(Declared()) == RunCost(2, 0, "1/2")
     with pytest.raises(ParameterError, match="does not declare what a fit costs"):
         read_cost(Threshold())
+
+
+def test_a_run_is_pure_only_with_an_epsilon_and_without_a_delta():
+    assert RunCost(1).pure
+    assert RunCost(1, rho="1/2").pure
+    assert not RunCost(1, "1e-9").pure
+    assert not RunCost(rho="1/2").pure
 
 
 def test_every_row_is_used_once():
@@ -298,7 +305,7 @@ def test_rows_of_every_kind_are_taken(rows):
 
 
 def test_candidates_are_drawn_evenly():
-    grid = Grid.of({"at": [1, 2, 3]}, Threshold())
+    grid = SettingsGrid.of({"at": [1, 2, 3]}, Threshold())
     coins = SeededCoins("grid")
     drawn = [grid.params(grid.draw(coins))["at"] for _ in range(3000)]
     assert np.bincount(drawn)[1:].tolist() == pytest.approx([1000] * 3, rel=0.1)
@@ -326,7 +333,7 @@ def test_models_are_written_and_read():
         fitted = clone(model).fit(frame, labels)
         again = read_model(clone(model), write_model(fitted))
         assert (again.predict(frame) == fitted.predict(frame)).all()
-    with pytest.raises(UnwritableError):
+    with pytest.raises(UnwritableModelError):
         write_model(DecisionTreeClassifier().fit(X, Y))  # compiled, and has no attributes
 
 
@@ -336,7 +343,7 @@ def test_records_name_only_classes_of_known_packages():
         {"value": "os:stat_result", "fields": {}},
         {"estimator": "sklearn.base:clone", "state": {}},
     ):
-        with pytest.raises(UnwritableError):
+        with pytest.raises(UnwritableModelError):
             read_model(Threshold(), {"fitted": {"at_": written}})
 
 

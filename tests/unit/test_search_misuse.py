@@ -16,7 +16,7 @@ from privmax import Privacy
 from privmax.errors import DataError, ParameterError, PrivacyWarning
 from privmax.learning import Number, PrivateERM, PrivateGAM, PrivateSearch, Schema, Stumps
 from privmax.learning.candidates import describe
-from privmax.learning.model_records import UnwritableError, read_model, write_model
+from privmax.learning.model_records import UnwritableModelError, read_model, write_model
 from privmax.learning.search_runs import count_right, read_cost
 from privmax.ledger.events import Charge
 from privmax.mechanisms.exponential import Exponential
@@ -228,7 +228,7 @@ def test_a_description_leaves_out_nothing():
 
 def test_reading_a_record_imports_nothing():
     for name in ("privmax.__main__:X", "sklearn.conftest:X", "privmax.no_such:X"):
-        with pytest.raises(UnwritableError):
+        with pytest.raises(UnwritableModelError):
             read_model(Threshold(), {"fitted": {"at_": {"estimator": name, "state": {}}}})
 
 

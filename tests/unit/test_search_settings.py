@@ -12,8 +12,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 from privmax.errors import ParameterError, PrivacyWarning
 from privmax.learning import Number, PrivateERM, PrivateGAM, PrivateSearch, Schema, Stumps
-from privmax.learning.candidates import COSTS, REFUSED, Grid
-from privmax.learning.estimator import FROM_Y
+from privmax.learning.candidates import COSTS, REFUSED, SettingsGrid
+from privmax.learning.inputs import FROM_Y
 from privmax.learning.search_runs import FAILED, RandomRepetition, make_run
 from privmax.learning.tree import PrivateTree
 from privmax.repetition import random_runs
@@ -58,7 +58,7 @@ EVERY = [(name, part) for name, make in LEARNERS.items() for part in make().get_
 def refuses(learner, params):
     """Whether a search refuses to be planned; nothing has been fitted or charged until then."""
     try:
-        Grid.of(params, PrivateSearch(learner)._check_learner())
+        SettingsGrid.of(params, PrivateSearch(learner)._check_learner())
     except ParameterError:
         return True
     return False

@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from privmax import Exponential, GapTest, Ledger, NestedMargin, Privacy, SetMargin
 from privmax.errors import DataError, ParameterError, PrivacyWarning
 from privmax.learning import MarginalSelector, PrivateERM, StableSelector, Stumps
-from privmax.learning.stable import describe_selector
+from privmax.learning.descriptions import describe_selector
 from privmax.testing import SeededCoins
 from privmax.warnings import reset_once
 

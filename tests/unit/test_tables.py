@@ -152,12 +152,6 @@ def test_adding_one_individual_moves_every_score_the_same_way_by_at_most_the_bou
         assert max(rises) <= most
 
 
-def test_the_user_may_be_the_item(load):
-    table = load({"item": ["a", "a", "b"], "w": [1, 5, 1]})
-    assert scores(table, item="item", user="item") == {"a": 1, "b": 1}
-    assert scores(table, item="item", user="item", weight="w", bound=4) == {"a": 4, "b": 1}
-
-
 @pytest.mark.parametrize(
     "values",
     [
@@ -1104,7 +1098,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path, name, says):
         ({"item": "item", "user": "who"}, "user='who' is not allowed: the file has no such column"),
         ({"item": "item", "score": "n"}, "score='n' is not allowed: the file has no such column"),
         (
-            {"item": "item", "user": "item", "weight": "n", "bound": 1},
+            {"item": "item", "user": "zorblax", "weight": "n", "bound": 1},
             "weight='n' is not allowed: the file has no",
         ),
     ],

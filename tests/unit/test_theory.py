@@ -23,7 +23,7 @@ from privmax import (
     SharpMargin,
 )
 from privmax.noise.balls import ball, precision
-from privmax.planning import theory
+from privmax.planning import lower_bounds, theory
 from privmax.privacy import ADD_REMOVE, REPLACE
 
 AT = {"epsilon": 1, "delta": "1e-6"}
@@ -77,7 +77,7 @@ def test_a_text_is_not_a_list_of_scores():
 @pytest.mark.parametrize("huge", [{"n": 10**400}, {"epsilon": 10**400}])
 def test_learning_is_not_limited_where_there_is_enough_of_anything(huge):
     given = {"epsilon": 1, "n": 10, "targets": 2**64} | huge
-    assert theory.learning_limit(**given) == 1
+    assert lower_bounds.learning_limit(**given) == 1
 
 
 @pytest.mark.parametrize("epsilon", ["0.1", 1, 3])
@@ -248,10 +248,10 @@ TAKES = {
     theory.permute_and_flip_error: ("epsilon", "candidates", "near", "success", "neighbors"),
     theory.guard_gap: ("epsilon", "delta", "rank", "success", "neighbors"),
     theory.guard_error: ("epsilon", "rank", "success", "neighbors"),
-    theory.pure_lower_bound: ("epsilon", "candidates", "records", "neighbors"),
-    theory.approximate_lower_bound: ("epsilon", "delta", "near", "records", "neighbors"),
-    theory.success_limit: ("lead", "epsilon", "delta", "candidates", "near", "neighbors"),
-    theory.least_lead: ("epsilon", "delta", "candidates", "near", "success", "neighbors"),
+    lower_bounds.pure_lower_bound: ("epsilon", "candidates", "records", "neighbors"),
+    lower_bounds.approximate_lower_bound: ("epsilon", "delta", "near", "records", "neighbors"),
+    lower_bounds.success_limit: ("lead", "epsilon", "delta", "candidates", "near", "neighbors"),
+    lower_bounds.least_lead: ("epsilon", "delta", "candidates", "near", "success", "neighbors"),
     theory.sample_size: ("lead", "margin"),
     theory.has_margin: ("near", "margin"),
 }
@@ -295,10 +295,10 @@ def test_every_bad_argument_is_refused_by_name(function):
     ("function", "name", "value"),
     [
         (theory.sample_size, "margin", "1.01"),
-        (theory.pure_lower_bound, "candidates", 3),
-        (theory.approximate_lower_bound, "near", 3),
-        (theory.approximate_lower_bound, "records", 1),
-        (theory.approximate_lower_bound, "delta", "0.11"),  # (1 − 1/e)/6 = 0.1053…
+        (lower_bounds.pure_lower_bound, "candidates", 3),
+        (lower_bounds.approximate_lower_bound, "near", 3),
+        (lower_bounds.approximate_lower_bound, "records", 1),
+        (lower_bounds.approximate_lower_bound, "delta", "0.11"),  # (1 − 1/e)/6 = 0.1053…
     ],
 )
 def test_conditions_of_the_theorems(function, name, value):
@@ -309,8 +309,8 @@ def test_conditions_of_the_theorems(function, name, value):
 
 def test_no_lead_suffices_for_a_pure_mechanism_in_an_open_universe():
     with pytest.raises(ParameterError, match="open universe"):
-        theory.least_lead(epsilon=1, candidates=None)
-    assert theory.success_limit(10**6, epsilon=1, candidates=None) == 0
+        lower_bounds.least_lead(epsilon=1, candidates=None)
+    assert lower_bounds.success_limit(10**6, epsilon=1, candidates=None) == 0
 
 
 def test_numbers_beyond_any_float_are_no_obstacle():
@@ -322,17 +322,21 @@ def test_numbers_beyond_any_float_are_no_obstacle():
         6 + 6 * (math.log(3) + 400 * math.log(10))
     )
     assert (
-        theory.approximate_lower_bound(epsilon=10**500, delta=tiny, near=huge, records=huge).error
+        lower_bounds.approximate_lower_bound(
+            epsilon=10**500, delta=tiny, near=huge, records=huge
+        ).error
         == 0
     )
     assert (
-        theory.approximate_lower_bound(epsilon="1e-200", delta=0, near=9, records=2**70 - 1).error
+        lower_bounds.approximate_lower_bound(
+            epsilon="1e-200", delta=0, near=9, records=2**70 - 1
+        ).error
         == 2**69 - 1
     )
     assert (
-        theory.least_lead(epsilon="1e-200", delta="1e-9", candidates=huge) == 950_000_000
+        lower_bounds.least_lead(epsilon="1e-200", delta="1e-9", candidates=huge) == 950_000_000
     )  # one delta a record
-    assert theory.least_lead(epsilon=10**500, delta=tiny, candidates=None) == 1
+    assert lower_bounds.least_lead(epsilon=10**500, delta=tiny, candidates=None) == 1
 
 
 @pytest.mark.parametrize(
@@ -366,7 +370,7 @@ def test_what_is_needed_is_rounded_up_and_what_is_impossible_down(near):
         found = arb(theory.large_margin_gap(**AT, near=near))
         assert 0 < found - needed < needed * arb(2) ** -45
         impossible = ball(Fraction(near + 2, 2)).log()
-        bound = theory.approximate_lower_bound(
+        bound = lower_bounds.approximate_lower_bound(
             epsilon=1, delta=0, near=near + 3, records=10**9, neighbors=REPLACE
         )
         assert 0 < impossible - arb(bound.threshold) < impossible * arb(2) ** -45

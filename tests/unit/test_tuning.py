@@ -260,7 +260,7 @@ def test_every_name_of_scikit_learn_is_taken_or_refused_with_its_reason():
         ({"scoring": mean_squared_error}, "sees all rows at once"),
         ({"scoring": "neg_mean_absolute_error"}, "bounds=None is not allowed"),
         ({"scoring": "accuracy", "bounds": (0, 1)}, "accuracy needs none"),
-        ({"scoring": "accuracy", "score": lambda y, said: y}, "score says it already"),
+        ({"scoring": "accuracy", "score": lambda y, said: y}, "score already sets it"),
     ],
 )
 def test_scores_that_are_refused(options, told):

@@ -24,8 +24,9 @@ LEDGER_NAME = "PRIVMAX_LEDGER_NAME"
 def check_ledger(where: str | None, name: str | None) -> None:
     """Refuse, before anything is charged, what the environment leaves open; say what it names.
 
-    where    the ledger's place, wherever that comes from
-    name     its name; None: not given
+    Args:
+        where: The ledger's place, wherever that comes from.
+        name: Its name; None: not given.
     """
     place_from, name_from = is_from_environment("ledger"), is_from_environment("ledger_name")
     if name_from and where is None:
@@ -35,8 +36,8 @@ def check_ledger(where: str | None, name: str | None) -> None:
         )
     if name_from and not place_from:
         raise Refused(
-            f"{LEDGER_NAME}={format_label(name)} is set, and --ledger was typed: which ledger "
-            "there is meant? Give --ledger-name too; the usual one is default."
+            f"{LEDGER_NAME}={format_label(name)} is set, and --ledger was typed, so the name "
+            "may belong to another ledger. Give --ledger-name, too; the usual one is default."
         )
     if place_from and where is not None:
         tell_ledger(where, name or "default")

@@ -34,9 +34,10 @@ Label = int | float | str
 class Examples:
     """Private rows.
 
-    features   names of the columns of X
-    X          numbers, all of them finite; or cells of a schema
-    y          the label of every row, one of those declared; empty where none were asked for
+    Args:
+        features: Names of the columns of X.
+        X: Numbers, all of them finite; or cells of a schema.
+        y: The label of every row, one of those declared; empty where none were asked for.
     """
 
     features: Sequence[str]
@@ -55,10 +56,11 @@ def read_examples(
 ) -> Examples:
     """The rows of files, of a folder of Parquet files, of a table, or of standard input ("-").
 
-    features   columns to read; None: all but the label. Of a schema the cells are read, and no
-               value of a feature is refused
-    label      column of the labels; None: there is none to read
-    labels     all there can be, of one type
+    Args:
+        features: Columns to read; None: all but the label. Of a schema the cells are read, and no
+            value of a feature is refused.
+        label: Column of the labels; None: there is none to read.
+        labels: All there can be, of one type.
     """
     where = None if source.where is None else Condition.of(source.where)
     with ExitStack() as stack:
@@ -67,8 +69,8 @@ def read_examples(
             return _of_table(data, where, (features, label, labels), stack)
         _check_features(data, features)
         names = _names_of(features)
-        wanted = None if names is None else [*names, *([] if label is None else [label])]
-        with open_records(cast(Place, data), wanted, where) as (names, rows):
+        needed = None if names is None else [*names, *([] if label is None else [label])]
+        with open_records(cast(Place, data), needed, where) as (names, rows):
             shown = source.dialect.header_is_public
             return _of_text(names, rows, (features, label, labels), shown=shown)
     raise AssertionError  # no context swallows an error
@@ -90,8 +92,9 @@ def read_columns(source: Input, label: str) -> list[str]:
 
 
 def _names_of(features: Sequence[str] | Schema | None) -> Sequence[str] | None:
-    named = cast(Any, features)  # a schema is not loaded where there is none
-    return cast("Sequence[str] | None", getattr(named, "names", named))
+    if features is None or isinstance(features, Sequence):
+        return features
+    return features.names
 
 
 def _check_features(data: object, features: object) -> None:
@@ -119,7 +122,7 @@ def _is_shown(data: object) -> bool:
 
 
 _Asked = tuple["Sequence[str] | Schema | None", str | None, Sequence[Label]]
-"""What is asked for: the features, the label, the labels."""
+"""The features, the label and the labels of a request."""
 
 _CHUNK = 1 << 14
 """Rows of text held at a time, where their cells are all that is kept."""
@@ -197,11 +200,11 @@ def _choose_features(
     shown: bool,
 ) -> list[str]:
     """Return the columns to read as features; `shown`: their names are public for certain."""
-    wanted, source = _names_of(features), "schema" if hasattr(features, "codes") else "features"
-    for option, name in [("label", label), *((source, name) for name in wanted or ())]:
+    chosen, source = _names_of(features), "schema" if hasattr(features, "codes") else "features"
+    for option, name in [("label", label), *((source, name) for name in chosen or ())]:
         if name is not None and name not in names:
             raise no_column(option, name, names, shown=shown)
-    return [name for name in names if name != label] if wanted is None else list(wanted)
+    return [name for name in names if name != label] if chosen is None else list(chosen)
 
 
 def _names(columns: Sequence[str]) -> None:
@@ -234,15 +237,15 @@ def _of_table(
     """Return the same through an engine, which reads the columns that are needed and no others."""
     import numpy as np
 
+    from privmax.sources.asking import ask
     from privmax.sources.engines import engine_of
-    from privmax.sources.engines.base import ask
     from privmax.sources.reading import as_table, keep_rows
 
     features, label, labels = question
     names = _names_of(features)
     looked = () if where is None else where.columns()
-    wanted = [] if names is None else [*names, *filter(None, [label]), *looked]
-    table = as_table(data, wanted, [], True, stack)
+    needed = [] if names is None else [*names, *filter(None, [label]), *looked]
+    table = as_table(data, needed, [], True, stack)
     chosen = _choose_features(table.columns, features, label, shown=_is_shown(data))
     table = keep_rows(table, where, data)
     with_schema = hasattr(features, "codes")

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Exit(IntEnum):
-    """How a command ended."""
+    """The outcome of a command, as its exit code."""
 
     DONE = 0
     BROKEN = 1
@@ -33,20 +33,20 @@ MEANINGS: dict[Exit, tuple[str, str]] = {
         "ask for more budget; nothing was charged, and no data was read",
     ),
     Exit.RETRY: (
-        "may be retried: no server, a timeout, or a lock that another process has",
+        "may be retried: no server, a timeout, or a lock of another process",
         "run the same command later, with the same --request",
     ),
     Exit.BUG: ("an error in privmax itself, with a traceback", "report it"),
     Exit.INTERRUPTED: (
         "Ctrl-C",
-        "if something was charged, the error says so, and which --request goes on",
+        "if something was charged, the error says so, and which --request continues",
     ),
     Exit.NO_READER: (
         "nothing reads the output any more (a broken pipe)",
         "if something was charged, the error says which --request returns the answer",
     ),
 }
-"""What each code means, and what to do then."""
+"""The meaning of each code, and what to do then."""
 
 
 def describe_exits() -> str:

@@ -6,7 +6,9 @@ one value is refused if it is given twice; and Ctrl-C ends them as shells expect
 
 from __future__ import annotations
 
+import atexit
 import errno
+import gc
 import os
 import re
 import sys
@@ -34,22 +36,25 @@ COMMANDS = {
     "select": "Release the best item, or the best k, of FILE.",
     "keys": "Release every key of FILE that enough individuals have.",
     "itemsets": "Release the most frequent itemset, or the k most frequent, of FILE.",
-    "learn": "Release the rule that predicts a column of FILE best.",
+    "learn": "Release a model that predicts a column of FILE.",
     "plan": "Show how clear a winner must be for each mechanism, and the default choice.",
     "compare": "Show what each mechanism would release on scores like yours, and how likely.",
     "audit": "Search for two neighboring data sets that break the guarantee of MECHANISM.",
     "budget": "Create, show, raise and check a privacy budget.",
-    "report": "Describe the releases of a ledger for those who publish and review them.",
-    "explore": "Plan, try, ask and hand over in a browser, on this machine.",
+    "report": "Describe the releases of a ledger for publishers and reviewers.",
+    "explore": "Plan, ask and document releases in a browser, on this machine.",
     "help": "Print a page of the documentation, or list all of them.",
 }
-"""What `privmax --help` lists. Each is `command` in the module of its name."""
+"""The commands of `privmax --help`. Each is `command` in the module of its name."""
 
 REQUEST = "privmax.request"
 """In the context of a command: the id of what it has charged and not shown yet."""
 
+MANY_OBJECTS = 50_000
+"""Objects made before Python looks for unused cycles among them: most that a command makes stay."""
+
 _LOST = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE}
-"""Why the output may be lost."""
+"""Reasons why the output may be lost."""
 
 CLOSED = (
     "Standard output is closed, so no answer could be shown. Nothing was done. Redirect it, for "
@@ -57,11 +62,11 @@ CLOSED = (
 )
 
 OUT_OF_MEMORY = (
-    "This takes more memory than there is. Give less data at a time, or a smaller universe, k or "
-    "class of rules; files that end in .parquet, and tables of a database, are counted outside of "
-    "this process."
+    "This needs more memory than is available. Give less data at a time, or a smaller universe, "
+    "k or class of rules; files that end in .parquet, and tables of a database, are counted "
+    "outside of this process."
 )
-"""What is said where the machine, or a limit that someone set, has no more memory."""
+"""The message where the machine, or a limit that someone set, has no more memory."""
 
 
 class Refused(click.ClickException):
@@ -91,7 +96,8 @@ class NoReader(Refused):
 def lost_output(error: OSError, request: str | None) -> Exception:
     """Return what ends a command whose output is lost.
 
-    request    the id of what was charged and not shown; None: nothing was
+    Args:
+        request: The id of what was charged and not shown; None: nothing was.
     """
     message = f"The output could not be written: {error.strerror}."
     if request:
@@ -214,7 +220,8 @@ def _without_urls() -> Iterator[None]:
 class LazyGroup(Group):
     """A group that lists its commands without loading them.
 
-    lazy    what to say of each command, by its name, which is that of a module in `commands`
+    Args:
+        lazy: What to say of each command, by its name, which is that of a module in `commands`.
     """
 
     def __init__(self, *args: Any, lazy: Mapping[str, str], **options: Any) -> None:
@@ -258,6 +265,8 @@ class LazyGroup(Group):
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Run as the process `privmax`, which ends with one of the documented codes."""
         repair_streams()
+        gc.set_threshold(MANY_OBJECTS)
+        atexit.register(gc.freeze)  # at the end nothing is open any more
         try:
             if not is_writable():
                 click.echo(f"Error: {CLOSED}", err=True)
@@ -272,7 +281,7 @@ class LazyGroup(Group):
             formatter.write_dl(list(self.lazy.items()))
 
 
-_HELP = f"""Pick the best item of a huge or unknown universe under differential privacy.
+_HELP = f"""Answer "which" questions about people's data with differential privacy.
 
 \b
 Exit status

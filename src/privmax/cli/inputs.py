@@ -1,4 +1,4 @@
-"""What commands read: text files here, everything else through an engine.
+"""Opens the data of commands: text files here, everything else through an engine.
 
 No message quotes the content of a file.
 """
@@ -14,7 +14,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from privmax import samples
 from privmax.cli.messages import describe_error
@@ -26,6 +26,7 @@ from privmax.sources.files import ScoreFile, header
 from privmax.sources.places import (
     CSV,
     TABLES,
+    Files,
     database_endings,
     declare,
     find_files,
@@ -58,12 +59,13 @@ def find_file(name: str) -> str:
 
 @dataclass(frozen=True)
 class Input:
-    """What a command reads.
+    """The data that a command reads.
 
-    file     a file, a folder, a pattern, "-", or the URL of a database
-    table    of a database
-    where    which rows count; None: all
-    dialect  what is declared of a file of text, and whether this is a check only
+    Args:
+        file: A file, a folder, a pattern, "-", or the URL of a database.
+        table: Of a database.
+        where: Which rows count; None: all.
+        dialect: What is declared of a file of text, and whether this is a check only.
     """
 
     file: str
@@ -82,18 +84,25 @@ class Input:
 
     def open(self, stack: ExitStack) -> object:
         """Return the data, as the library takes it; `stack` is to be closed after use."""
-        if self.file == "-":
-            if sys.stdin is None:
-                raise DataError("Standard input is closed. Give a file, or write the data to it.")
-            return declare(sys.stdin.buffer, self.dialect)
         is_url = "://" in self.file
+        if not is_url and not self.file.lower().endswith(database_endings()):
+            return self.open_files()
         if not is_url:
             check_exists(self.file)
-        if is_url or self.file.lower().endswith(database_endings()):
-            from privmax.sources.databases import open_database  # with it come engines
+        from privmax.sources.databases import open_database  # with it come engines
 
-            return open_database(self.file, self.table, stack)
-        return declare(find_files(self.file), self.dialect)
+        return open_database(self.file, self.table, stack)
+
+    def open_files(self) -> Files | BinaryIO:
+        """Return files or standard input, with what is declared of them."""
+        if self.file != "-":
+            check_exists(self.file)
+        elif sys.stdin is None:
+            raise DataError("Standard input is closed. Give a file, or write the data to it.")
+        files: Files | BinaryIO = declare(
+            sys.stdin.buffer if self.file == "-" else find_files(self.file), self.dialect
+        )
+        return files
 
 
 def name_columns(
@@ -131,8 +140,9 @@ def open_data(
     source: Input, item: Sequence[str], score: str | None, columns: dict[str, Any], stack: ExitStack
 ) -> object:
     """Return what `select` is to read; `stack` is to be closed after that."""
-    data = source.open(stack)
-    return data if columns else ScoreFile(cast(Any, data), (item[0],), score or "score")
+    if columns:
+        return source.open(stack)
+    return ScoreFile(source.open_files(), (item[0],), score or "score")
 
 
 def check_exists(file: str) -> None:
@@ -213,9 +223,9 @@ def read_groups(
     Raises:
         ParameterError: An option is not allowed, or needs --by.
     """
-    from privmax.groups import Groups  # it needs the sources, which take long to load
-
     if by is not None:
+        from privmax.groups import Groups  # it needs the sources, which take long to load
+
         times = 1 if per_user is None else per_user
         if groups is None or groups == OPEN:
             return Groups(by, OPEN, times, share)

@@ -15,7 +15,7 @@ from privmax.cli.passwords import without_passwords
 from privmax.errors import LedgerError, ParameterError, PrivmaxError, shorten
 
 _ALIASES = {"universe": "items", "counts": "supports"}
-"""What some commands call an argument of the library, if they have no option of its name."""
+"""Other names of arguments of the library, for commands that have no option of their name."""
 
 
 def describe_error(error: PrivmaxError) -> str:
@@ -47,10 +47,10 @@ def spell_option(name: str) -> str:
     """Return how the running command spells an argument: `--k`, or FILE for a positional one."""
     context = click.get_current_context(silent=True)
     options = [] if context is None else context.command.params
-    for wanted in (name, _ALIASES.get(name, name)):
+    for spelling in (name, _ALIASES.get(name, name)):
         for option in options:
             spelled = {one.lstrip("-") for one in option.opts} | {str(option.name)}
-            if wanted in spelled or wanted.replace("_", "-") in spelled:
+            if spelling in spelled or spelling.replace("_", "-") in spelled:
                 if option.param_type_name == "option":
                     return max(option.opts, key=len)
                 return option.human_readable_name.strip("[]")
@@ -73,7 +73,8 @@ _LONGEST = 100
 def describe_ledger_error(error: PrivmaxError, name: str) -> str:
     """Return an error about a ledger, with the command that helps.
 
-    name    the ledger's
+    Args:
+        name: The ledger's.
     """
     if not isinstance(error, LedgerError):
         return without_passwords(describe_error(error))

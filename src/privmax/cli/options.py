@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
@@ -53,7 +53,7 @@ laws_options = _together(
         help="Total number of candidates, or open.",
     ),
 )
-"""What laws are computed for: the cost, and the universe."""
+"""The options of laws: the cost, and the universe."""
 
 mechanisms_options = _together(
     click.option(
@@ -73,7 +73,7 @@ mechanisms_options = _together(
         help="Show only this one and the default choice; can be repeated.",
     ),
 )
-"""Which mechanisms they are laws of."""
+"""The options that choose the mechanisms whose laws are computed."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 plot_option = click.option("--plot", metavar="FILE", help="Also draw a figure (.png or .svg).")
@@ -170,20 +170,21 @@ input_options = _together(
     click.option(
         "--temporary",
         metavar="FOLDER",
-        help="Where DuckDB puts what does not fit into memory, in a private folder "
+        help="Folder for data that does not fit into memory; DuckDB makes a private folder in it "
         "(PRIVMAX_TEMPORARY).",
     ),
     click.option(
         "--pad-time",
         metavar="SECONDS",
-        help="Answer after so many seconds, or 2, 4, 8, … times that, whatever the data.",
+        help="Answer after this many seconds, or 2, 4, 8, … times that, to hide how long the "
+        "work took.",
     ),
 )
-"""What is read, and with what."""
+"""The options of the data, and of how it is read."""
 
 
 class Limits(TypedDict):
-    """What was given for what DuckDB may use, and for how long the answer is to take."""
+    """The options for DuckDB's resources, and for the time that the answer is to take."""
 
     memory: str | None
     temporary: str | None
@@ -191,7 +192,7 @@ class Limits(TypedDict):
 
 
 class LedgerOptions(TypedDict):
-    """What was given for the options of a ledger."""
+    """The options of a ledger, as given."""
 
     unit: str | None
     ledger: str | None
@@ -201,11 +202,15 @@ class LedgerOptions(TypedDict):
     dataset: str | None
 
 
-def split_ledger(options: dict[str, Any]) -> tuple[LedgerOptions, dict[str, Any]]:
-    """Return the options of a ledger, and all others."""
-    charging = {name: options[name] for name in LedgerOptions.__annotations__}
-    others = {name: value for name, value in options.items() if name not in charging}
-    return LedgerOptions(**charging), others  # type: ignore[typeddict-item]
+def split_options(
+    options: Mapping[str, Any],
+) -> tuple[LedgerOptions, Limits, dict[str, Any]]:
+    """Return the options of a ledger, those of resources, and all others."""
+    charging, limits = (
+        {name: options[name] for name in kind.__annotations__} for kind in (LedgerOptions, Limits)
+    )
+    others = {name: options[name] for name in options if name not in charging | limits}
+    return LedgerOptions(**charging), Limits(**limits), others  # type: ignore[typeddict-item]
 
 
 groups_options = _together(
@@ -231,7 +236,7 @@ groups_options = _together(
         "[default: 1/4]",
     ),
 )
-"""Which groups there are, and where an individual counts."""
+"""The options of groups, and of the groups in which an individual counts."""
 
 
 def price_terms(

@@ -1,4 +1,4 @@
-"""What commands show: a release for people and as JSON, pictures, and that they are busy."""
+"""Shows the output of commands: releases for people and as JSON, pictures, and progress."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from privmax.advice import NO_ANSWER
-from privmax.display import format_label, to_json
+from privmax.display import format_label, on_terminal, to_json
 from privmax.errors import ParameterError, explain_install
 from privmax.mechanisms.registry import describe_mechanism
 from privmax.numbers import round_down, round_up
@@ -32,10 +32,11 @@ def describe_release(
 ) -> str:
     """Return a release in lines, each with a name.
 
-    name      what its items are called
-    shown     the items in words
-    payment   what is known of its payment
-    more      more lines, by name
+    Args:
+        name: What its items are called.
+        shown: The items in words.
+        payment: What is known of its payment.
+        more: More lines, by name.
     """
     answer = "\n           ".join(shown) if shown else NO_ANSWER.format(name)
     about = describe_mechanism(release.mechanism, release.why)
@@ -62,12 +63,17 @@ def describe_release(
     return "\n".join(f"{name:11}{text}" for name, text in lines.items())
 
 
+LONGEST = 60
+"""Counts are in one column beside items that are no longer than so many characters."""
+
+
 def with_counts(shown: Sequence[str], release: Release) -> list[str]:
     """Items in words, each with the noisy numbers that are released beside it."""
     counts = release.describe_numbers()[: len(shown)]
     if not counts:
         return list(shown)
-    name, number = max(map(len, shown)), max(map(len, counts))
+    name = max((len(one) for one in shown if len(one) <= LONGEST), default=0)
+    number = max(map(len, counts))
     return [f"{one:{name}}  {count:>{number}}" for one, count in zip(shown, counts, strict=True)]
 
 
@@ -108,8 +114,9 @@ def minute(when: str) -> str:
 def dump_release(fields: Mapping[str, object], release: Release, payment: Mapping[str, Any]) -> str:
     """Return a release as JSON.
 
-    fields    its answer, by name
-    payment   what is known of its payment
+    Args:
+        fields: Its answer, by name.
+        payment: What is known of its payment.
     """
     if payment and payment["left"] is not None:
         payment = {**payment, "left": exact_privacy(payment["left"])}
@@ -120,31 +127,38 @@ def dump_release(fields: Mapping[str, object], release: Release, payment: Mappin
 def busy(doing: str, watched: Sequence[Any] = ()) -> Iterator[None]:
     """Show what is being done while it is, on standard error and on a terminal only.
 
-    rich is loaded here and not with the command, whose help is quicker so.
+    Most work is done before there is anything to show.
 
-    watched    connections to DuckDB, which say how far they are; some may come later
+    Args:
+        watched: Connections to DuckDB, which say how far they are; some may come later.
     """
-    from rich.console import Console
-    from rich.markup import escape
-
-    console = Console(stderr=True)
-    doing = escape(doing)
-    with console.status(doing) as status:
-        if not console.is_terminal:
-            yield
-            return
-        done = Event()
-        watcher = Thread(target=_watch, args=(doing, watched, status.update, done), daemon=True)
-        watcher.start()
-        try:
-            yield
-        finally:
-            done.set()
-            watcher.join()
+    if not on_terminal():
+        yield
+        return
+    done = Event()
+    watcher = Thread(target=_show_status, args=(doing, watched, done), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
 
 
 _PAUSE = 0.5
-"""Seconds between two looks at how far an engine is."""
+"""Seconds before the first look at how far an engine is, and between two looks."""
+
+
+def _show_status(doing: str, watched: Sequence[Any], done: Event) -> None:
+    """Show a spinner beside what is being done, unless it is done in a moment."""
+    if done.wait(_PAUSE):
+        return
+    from rich.console import Console
+    from rich.markup import escape
+
+    doing = escape(doing)
+    with Console(stderr=True).status(doing) as status:
+        _watch(doing, watched, status.update, done)
 
 
 def _watch(doing: str, watched: Sequence[Any], show: Callable[[str], None], done: Event) -> None:

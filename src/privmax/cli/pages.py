@@ -19,7 +19,7 @@ _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 
 
 def folder() -> Path:
-    """Where the pages are."""
+    """Return the folder of the pages."""
     package = Path(__file__).resolve().parents[1]
     copied = package / "pages"
     return copied if copied.is_dir() else package.parents[1] / "docs"

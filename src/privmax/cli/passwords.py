@@ -6,7 +6,7 @@ import os
 import re
 
 SAMPLE = "sample:"
-"""What FILE begins with where it names a data set included in privmax."""
+"""The prefix of FILE where it names a data set included in privmax."""
 
 
 def without_urls(message: str) -> str:

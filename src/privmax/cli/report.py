@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -50,18 +51,21 @@ def report_release(
 
     It is called when the release is printed, so that a failure here loses nothing.
 
-    payment   what is printed of its payment
-    about     what `privmax.report.html` is to say of it
+    Args:
+        payment: What is printed of its payment.
+        about: What `privmax.report.html` is to say of it; with `learned`, `card`.
     """
     if charging["ledger"] is not None:
         about["left"] = payment["left"]
         about["ledger"] = hide_password(charging["ledger_name"] or "default")
         about["account"] = charging["account"]
     again = explain_repetition(release, "the report")
+    learned = about.pop("learned", None)
     with _report_failure(f"The answer above is valid and charged. {again}"):
-        from privmax.report import html
+        from privmax.report import card, html
 
-        _write(report, lambda: html(release, **about), as_json)
+        page = partial(html, release) if learned is None else partial(card, learned)
+        _write(report, lambda: page(**about), as_json)
 
 
 def explain_repetition(release: Release, what: str) -> str:
@@ -78,7 +82,8 @@ def explain_repetition(release: Release, what: str) -> str:
 def report_comparison(report: str | None, result: Comparison, as_json: bool, **about: Any) -> None:
     """Write the page about a comparison that is printed already.
 
-    about    what `privmax.report.comparison_page` is to say of it
+    Args:
+        about: What `privmax.report.comparison_page` is to say of it.
     """
     if report is None:
         return

@@ -26,10 +26,9 @@ from privmax.cli.output import busy, describe_release, dump_release
 from privmax.cli.passwords import without_urls
 from privmax.cli.report import check_report, report_release
 from privmax.cli.streams import has_reader
-from privmax.cli.tables import Table, check_columns, check_output, write_output
+from privmax.cli.tables import OutputTable, check_columns, check_output, write_output
 from privmax.display import escape_text, on_terminal, to_json
 from privmax.errors import BudgetError, LedgerError, ParameterError, PrivacyWarning, PrivmaxError
-from privmax.ledger import Ledger
 from privmax.padding import pad_time, read_seconds
 from privmax.privacy import exact_privacy
 from privmax.resources import Resources, use
@@ -46,19 +45,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Job:
-    """What is left to do for a command when its options are understood.
+    """The rest of a command's work once its options are understood.
 
-    doing     what it is busy with, in a word
-    answer    makes the release, charged by a request to a ledger, if there is one
-    name      what its items are called
-    words     the items of a release, in words
-    fields    them as JSON, by name
-    about     what a page about the release is to say of it
-    more      what else was released, in words, by what it is called
-    below     a line to print below the release
-    save      is given the release and its JSON when it is printed; None: nothing is saved
-    table     what a file of the release contains; None: the command writes none
-    data      what it reads: a strict ledger is not charged for what its name refuses
+    Args:
+        doing: What it is busy with, in a word.
+        answer: Makes the release, charged by a request to a ledger, if there is one.
+        name: What its items are called.
+        words: The items of a release, in words.
+        fields: The answer as JSON, by name.
+        about: What a page about the release is to say of it.
+        more: What else was released, in words, by what it is called.
+        below: A line to print below the release.
+        save: Called with the release and its JSON when it is printed; None: nothing is saved.
+        table: What a file of the release contains; None: the command writes none.
+        data: What it reads: a strict ledger is not charged for what its name refuses.
     """
 
     doing: str
@@ -70,18 +70,19 @@ class Job:
     more: Callable[[Any], Mapping[str, list[str]]] = lambda release: {}
     below: str = ""
     save: Callable[[Release, str], None] | None = None
-    table: Callable[[], Table] | None = None
+    table: Callable[[], OutputTable] | None = None
     data: Input | None = None
 
 
 @dataclass(frozen=True)
 class Output:
-    """Where a command writes, beside standard output.
+    """The places a command writes to, beside standard output.
 
-    as_json   whether to print JSON
-    report    the file of a page about the release
-    table     the file of a table of what is released
-    others    other files that it writes, by the option that names them
+    Args:
+        as_json: Whether to print JSON.
+        report: The file of a page about the release.
+        table: The file of a table of what is released.
+        others: Other files that it writes, by the option that names them.
     """
 
     as_json: bool
@@ -115,7 +116,7 @@ CHECK_WORDS = (
     f"{'checked':11}FILE can be read, and its columns and types fit the question\n"
     f"{'cost':11}none: nothing was drawn, released or charged"
 )
-"""What --check prints where all is well."""
+"""The output of --check where all is well."""
 
 
 class BudgetRefused(Refused):
@@ -133,9 +134,10 @@ def run_job(
 ) -> None:
     """Release what a command was asked for.
 
-    prepare    understands the options
-    limits     what DuckDB may use, and how long the answer is to take
-    explain    an error in words
+    Args:
+        prepare: Understands the options.
+        limits: What DuckDB may use, and how long the answer is to take.
+        explain: An error in words.
     """
     seconds, is_shown = limits["pad_time"], on_terminal()
     padded = seconds is not None
@@ -167,7 +169,9 @@ def run_job(
     if output.as_json:
         text = dump_release(job.fields(release), release, payment)
     else:
-        words, more = job.words(release), {**job.more(release), "next": _next_steps(job, release)}
+        words, more = job.words(release), dict(job.more(release))
+        if not release.items:
+            more["next"] = _next_steps(job, release)
         text = describe_release(job.name, words, release, payment, more)
         text = "\n".join(filter(None, (text, job.below)))
     click.echo(text)
@@ -192,11 +196,10 @@ def _print_check(output: Output) -> None:
 
 
 def _next_steps(job: Job, release: Release) -> list[str]:
-    """Return what to do if there was no answer."""
-    if release.items:
-        return []
+    """Return what to do after no answer."""
     about = job.about(release)
-    universe, floor = Universe.of(about["universe"]), about["asked"].get("floor") or 0
+    universe, floor = about.get("universe"), about["asked"].get("floor") or 0
+    universe = None if universe is None else Universe.of(universe)
     return next_steps(release, universe=universe, floor=floor, spell=spell_option)
 
 
@@ -219,6 +222,8 @@ def open_request(charging: LedgerOptions, stack: ExitStack) -> Request | None:
     if where is None:
         return None
     refuse_folder(where)
+    from privmax.ledger.ledger import Ledger
+
     ledger = Ledger.at(where, _ledger_name(charging))
     stack.callback(ledger.close)
     return ledger.request(names["request"], account=names["account"], dataset=names["dataset"])

@@ -20,12 +20,12 @@ _LISTED = {
     "groups groups-per-user groups-share ledger-name request account dataset pad-time "
     "header-is-public claim-epsilon claim-delta rho "
     "lenient",
-    "Advanced": "mechanism rank resolution longest floor literals cap delimiter header encoding "
-    "memory temporary samples confidence success socket host reason",
+    "Advanced": "mechanism rank resolution longest floor calibration literals cap delimiter "
+    "header encoding memory temporary samples confidence success socket host reason",
 }
 
 SECTIONS = {title: frozenset(names.split()) for title, names in _LISTED.items()}
-"""Where each option is listed, by its name: the same for all commands."""
+"""The section of the help for each option, by name: the same for all commands."""
 
 
 def long_name(option: click.Parameter) -> str:

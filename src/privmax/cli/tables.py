@@ -31,14 +31,15 @@ RANK, ERROR = "rank", "error"
 RELATIVE = (("relative", "number"), ("apart", "number"), ("close", "whole"))
 
 _FORMULA = re.compile(r"'*([\t\r\n]|[\s\0\ufeff\u200b]*[=+\-@\uff1d\uff0b\uff0d\uff20])")
-"""How texts begin that a spreadsheet would run, or those that are marked already."""
+"""The beginnings of texts that a spreadsheet would run, or that are marked already."""
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
 
 
-class Column(NamedTuple):
+class OutputColumn(NamedTuple):
     """A column of the table.
 
-    kind    "text", "texts" (a list of them), "number" or "whole" (a number of rows, or 0 and 1)
+    Attributes:
+        kind: "text", "texts" (a list of them), "number" or "whole" (a number of rows, or 0 and 1).
     """
 
     name: str
@@ -46,28 +47,29 @@ class Column(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Table:
-    """What the file of a release holds.
+class OutputTable:
+    """The content of the file of a release.
 
-    items    its columns of items
-    split    an item as the texts of these columns; one of kind "texts" gets a list
-    count    what the column of noisy counts is called; None: none are asked for
-    ranked   whether there is a column of ranks
-    relative   whether there are columns of relative counts
+    Args:
+        items: Its columns of items.
+        split: An item as the texts of these columns; one of kind "texts" gets a list.
+        count: What the column of noisy counts is called; None: none are asked for.
+        ranked: Whether there is a column of ranks.
+        relative: Whether there are columns of relative counts.
     """
 
-    items: tuple[Column, ...]
+    items: tuple[OutputColumn, ...]
     split: Callable[[Any], Sequence[object]]
     count: str | None = None
     ranked: bool = False
     relative: bool = False
 
-    def columns(self) -> list[Column]:
+    def columns(self) -> list[OutputColumn]:
         """Return all columns, in their order. None depends on what was released."""
-        ranks = [Column(RANK, "whole")] if self.ranked else []
+        ranks = [OutputColumn(RANK, "whole")] if self.ranked else []
         counts = [] if self.count is None else [self.count, ERROR]
-        relative = [Column(*one) for one in RELATIVE] if self.relative else []
-        return [*ranks, *self.items, *(Column(name, "number") for name in counts), *relative]
+        relative = [OutputColumn(*one) for one in RELATIVE] if self.relative else []
+        return [*ranks, *self.items, *(OutputColumn(name, "number") for name in counts), *relative]
 
     def rows(self, release: Release) -> list[list[object]]:
         """Return what was released, a row each."""
@@ -95,7 +97,7 @@ def item_table(
     ranked: bool = False,
     relative: bool = False,
     by: str | None = None,
-) -> Table:
+) -> OutputTable:
     """Return the table of items that columns name, with their noisy counts where there are some.
 
     Args:
@@ -115,10 +117,10 @@ def item_table(
 
     count = "count" if has_counts else None
     if by is not None:
-        columns = tuple(Column(name, "text") for name in (by, *names))
-        return Table(columns, split_group, count, ranked, relative)
-    columns = tuple(Column(name, "text") for name in names)
-    return Table(columns, split, count, ranked, relative)
+        columns = tuple(OutputColumn(name, "text") for name in (by, *names))
+        return OutputTable(columns, split_group, count, ranked, relative)
+    columns = tuple(OutputColumn(name, "text") for name in names)
+    return OutputTable(columns, split, count, ranked, relative)
 
 
 def check_output(file: str) -> None:
@@ -134,7 +136,7 @@ def check_output(file: str) -> None:
             ) from None  # fmt: skip
 
 
-def check_columns(file: str, table: Table) -> None:
+def check_columns(file: str, table: OutputTable) -> None:
     """Refuse a table with two columns of one name; JSON has no columns."""
     names = [column.name for column in table.columns()]
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -143,10 +145,11 @@ def check_columns(file: str, table: Table) -> None:
         raise ParameterError("output", file, reason, "Write a .json file.")
 
 
-def write_output(file: str, table: Table, release: Release, text: str, as_json: bool) -> None:
+def write_output(file: str, table: OutputTable, release: Release, text: str, as_json: bool) -> None:
     """Write the file; to be called when the release is printed, so that a failure loses nothing.
 
-    text    the release as --json prints it
+    Args:
+        text: The release as --json prints it.
     """
     try:
         write(_content(_ending(file), table, release, text), file, "output")
@@ -159,7 +162,7 @@ def write_output(file: str, table: Table, release: Release, text: str, as_json: 
         click.echo(f"{'output':11}{escape_text(file)}")
 
 
-def _content(ending: str, table: Table, release: Release, text: str) -> str | bytes:
+def _content(ending: str, table: OutputTable, release: Release, text: str) -> str | bytes:
     if ending == ".json":
         return f"{text}\n"
     if ending == ".csv":
@@ -167,7 +170,7 @@ def _content(ending: str, table: Table, release: Release, text: str) -> str | by
     return _parquet(table.columns(), table.rows(release))
 
 
-def to_csv(table: Table, release: Release) -> bytes:
+def to_csv(table: OutputTable, release: Release) -> bytes:
     """Return a release as CSV: text in quotes, numbers without, nothing where there is none."""
     columns = table.columns()
     lines = [[_quote(column.name) for column in columns]]
@@ -177,7 +180,7 @@ def to_csv(table: Table, release: Release) -> bytes:
     return text.encode("utf-8", "backslashreplace")  # half of a surrogate pair is no text
 
 
-def _cell(column: Column, value: object) -> str:
+def _cell(column: OutputColumn, value: object) -> str:
     if column.kind in ("number", "whole"):
         return "" if value is None else str(value)
     if column.kind == "texts":
@@ -203,7 +206,7 @@ def _quote(text: str) -> str:
     return f'"{doubled}"'
 
 
-def _parquet(columns: Sequence[Column], rows: Sequence[Sequence[object]]) -> bytes:
+def _parquet(columns: Sequence[OutputColumn], rows: Sequence[Sequence[object]]) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -223,7 +226,7 @@ def _parquet(columns: Sequence[Column], rows: Sequence[Sequence[object]]) -> byt
     return file.getvalue()
 
 
-def _plain(column: Column, value: object) -> object:
+def _plain(column: OutputColumn, value: object) -> object:
     """Return a value that fits the type of its column, whatever was released."""
     if column.kind == "texts":
         assert isinstance(value, Sequence)

@@ -39,7 +39,7 @@ from privmax.report.words import change_words, one_in, times
 from privmax.universe import Universe
 
 KINDS = {"select": Asked, "keys": AskedKeys}
-"""Which questions these pages ask, by the command that a ledger records for them."""
+"""The kinds of questions that these pages ask, by the command that a ledger records for them."""
 
 SHARED = ("dataset", "items", "where", "epsilon", "delta", "counts", "account")
 """Fields of both kinds of questions."""
@@ -60,11 +60,9 @@ async def show(explorer: Explorer, request: Request) -> Response:
     if missing:
         return explorer.page("missing.html", "ask", "Ask", missing=missing)
     assert explorer.ledger is not None
-    asked = {
-        key: request.query_params.getlist(key) for key in FIELDS if key in request.query_params
-    }
+    sent = {key: request.query_params.getlist(key) for key in FIELDS if key in request.query_params}
     left, accounts = await explorer.in_thread(_balance, explorer.ledger)
-    given = FIELDS | {key: values[-1] for key, values in asked.items()}
+    given = FIELDS | {key: values[-1] for key, values in sent.items()}
     kind = KEYS if given["kind"] == KEYS else ITEMS
     datasets = {
         name: one for name, one in explorer.datasets.items() if kind != KEYS or one.has_keys
@@ -78,23 +76,23 @@ async def show(explorer: Explorer, request: Request) -> Response:
         "Ask",
         left=left,
         given=given,
-        kept=[name for name in KEPT if name in asked],
+        kept=[name for name in KEPT if name in sent],
         datasets={name: f"{name} – {one.about}" if one.about else name
                   for name, one in datasets.items()},
         chosen=chosen,
         kind=kind,
-        kinds={one: f"/ask?{urlencode({**_flat(asked), 'kind': one}, doseq=True)}"
+        kinds={one: f"/ask?{urlencode({**_flat(sent), 'kind': one}, doseq=True)}"
                for one in (ITEMS, KEYS)},
-        ticked=asked.get("items", [chosen.columns[0]]),
+        ticked=sent.get("items", [chosen.columns[0]]),
         conditions=dict.fromkeys((*chosen.where, *chosen.columns)),
         accounts={"": "none"} | {name: name for name in accounts} if accounts else {},
         request_id=_new_id(),
     )  # fmt: skip
 
 
-def _flat(asked: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
-    """What a form holds that both kinds of questions have."""
-    return {key: asked[key] for key in SHARED if key in asked}
+def _flat(sent: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
+    """Return the fields of a form that both kinds of questions have."""
+    return {key: sent[key] for key in SHARED if key in sent}
 
 
 def _balance(ledger: Ledger) -> tuple[Privacy, list[str]]:
@@ -102,7 +100,7 @@ def _balance(ledger: Ledger) -> tuple[Privacy, list[str]]:
 
 
 def _missing(explorer: Explorer) -> str:
-    """What keeps anyone from asking: "ledger", "data" or "strictness"; empty: nothing does."""
+    """Return what prevents asking: "ledger", "data" or "strictness"; empty: nothing does."""
     if explorer.ledger is None:
         return "ledger"
     if not explorer.datasets:
@@ -111,7 +109,7 @@ def _missing(explorer: Explorer) -> str:
 
 
 async def preview(explorer: Explorer, request: Request) -> Response:
-    """What a question would cost, against what is left. Reads no data."""
+    """Show the cost of a question, against what is left. Reads no data."""
     missing = _missing(explorer)
     if missing:
         return explorer.page("missing.html", "ask", "Ask", missing=missing)
@@ -119,35 +117,35 @@ async def preview(explorer: Explorer, request: Request) -> Response:
         key: request.query_params.getlist(key) for key in FIELDS if key in request.query_params
     }
     try:
-        asked = read_question(given)
+        query = read_question(given)
         ident = _check_id(given.get("request", [""])[-1])
-        told = await explorer.in_thread(_preview, explorer, asked, ident)
+        shown = await explorer.in_thread(_preview, explorer, query, ident)
     except PrivmaxError as error:
         return explorer.page(
             "refused.html", "ask", "Ask", problem=explorer.refusal(error), status=422,
             change_address=f"/ask?{urlencode(given, doseq=True)}",
         )  # fmt: skip
-    if told is None:  # the id belongs to another question, as after going back and changing it
-        return RedirectResponse(f"/ask/preview?{urlencode(asked.pairs(_new_id()))}", 303)
-    return explorer.page("preview.html", "ask", asked.words(), **told)
+    if shown is None:  # the id belongs to another question, as after going back and changing it
+        return RedirectResponse(f"/ask/preview?{urlencode(query.pairs(_new_id()))}", 303)
+    return explorer.page("preview.html", "ask", query.words(), **shown)
 
 
-def _preview(explorer: Explorer, asked: Asked | AskedKeys, ident: str) -> dict[str, Any] | None:
-    """What the page shows, by name; None: the id belongs to another question."""
+def _preview(explorer: Explorer, query: Asked | AskedKeys, ident: str) -> dict[str, Any] | None:
+    """Return the content of the page, by name; None: the id belongs to another question."""
     assert explorer.ledger is not None
-    ledger, dataset = explorer.ledger, _dataset(explorer, asked)
+    ledger, dataset = explorer.ledger, _dataset(explorer, query)
     charged, _ = ledger.find(ident)
     if charged is not None:
-        if recall(explorer, charged) != asked.canonical():
+        if recall(explorer, charged) != query.canonical():
             return None
         return {"is_charged": True, "answer_address": answer_address(ident)}
-    prepared = asked.prepare(dataset)
+    prepared = query.prepare(dataset)
     question = prepared.question
     question.check()
-    cost, left = question.charge(), ledger.left(asked.account)
+    cost, left = question.charge(), ledger.left(query.account)
     fits = True
     try:
-        ledger.require(cost, asked.account)
+        ledger.require(cost, query.account)
     except BudgetError:
         fits = False
     mechanism, why = prepared.choose()
@@ -164,21 +162,21 @@ def _preview(explorer: Explorer, asked: Asked | AskedKeys, ident: str) -> dict[s
         "other": change_words(mechanism.neighbors),
         "mechanism": describe_mechanism(mechanism, why),
         "request_id": ident,
-        "fields": _form_fields(explorer, asked, ident),
-        "change_address": f"/ask?{urlencode(asked.pairs(ident))}",
+        "fields": _form_fields(explorer, query, ident),
+        "change_address": f"/ask?{urlencode(query.pairs(ident))}",
     }
 
 
 def _rest(ledger: Ledger, privacy: Privacy, left: Privacy) -> Privacy | None:
-    """What would be left, where costs simply add up."""
+    """Return the rest of the budget, where costs simply add up."""
     if ledger.rule != "basic" or privacy.epsilon > left.epsilon or privacy.delta > left.delta:
         return None
     return Privacy(left.epsilon - privacy.epsilon, left.delta - privacy.delta)
 
 
-def _form_fields(explorer: Explorer, asked: Asked | AskedKeys, ident: str) -> list[tuple[str, str]]:
+def _form_fields(explorer: Explorer, query: Asked | AskedKeys, ident: str) -> list[tuple[str, str]]:
     """The fields of the form that releases."""
-    return [*asked.pairs(ident), (TOKEN, explorer.gate.token)]
+    return [*query.pairs(ident), (TOKEN, explorer.gate.token)]
 
 
 async def release(explorer: Explorer, request: Request) -> Response:
@@ -188,9 +186,9 @@ async def release(explorer: Explorer, request: Request) -> Response:
         return explorer.page("missing.html", "ask", "Ask", missing=missing, status=409)
     given = form(request)
     try:
-        asked = read_question(given)
+        query = read_question(given)
         ident = _check_id(given.get("request", [""])[-1])
-        await explorer.in_thread(_release, explorer, asked, ident)
+        await explorer.in_thread(_release, explorer, query, ident)
     except BudgetError as error:
         return explorer.page("refused.html", "ask", "Ask", over=error, status=409)
     except PrivmaxError as error:
@@ -201,15 +199,15 @@ async def release(explorer: Explorer, request: Request) -> Response:
     return RedirectResponse(answer_address(ident), 303)
 
 
-def _release(explorer: Explorer, asked: Asked | AskedKeys, ident: str) -> Release:
+def _release(explorer: Explorer, query: Asked | AskedKeys, ident: str) -> Release:
     assert explorer.ledger is not None
-    dataset = _dataset(explorer, asked)
-    paying = explorer.ledger.request(ident, account=asked.account, dataset=dataset.name)
-    return asked.prepare(dataset).answer(paying)
+    dataset = _dataset(explorer, query)
+    paying = explorer.ledger.request(ident, account=query.account, dataset=dataset.name)
+    return query.prepare(dataset).answer(paying)
 
 
 def answer_address(ident: str, page: str = "") -> str:
-    """Where the answer to a request stands. An id may hold any character."""
+    """Return the address of the answer to a request. An id may have any character."""
     return f"/answer{page}?{urlencode({'request': ident})}"
 
 
@@ -233,15 +231,15 @@ def _look_up(explorer: Explorer, ident: str) -> tuple[str, str, dict[str, Any]] 
         return None
     if charged is None:
         return None
-    asked = recall(explorer, charged)
+    query = recall(explorer, charged)
     if answered is None:
-        title = "Charged, not answered" if asked is None else asked.words()
-        fields = None if asked is None else _form_fields(explorer, asked, ident)
+        title = "Charged, not answered" if query is None else query.words()
+        fields = None if query is None else _form_fields(explorer, query, ident)
         when = _minute(charged.when)
         return "unanswered.html", title, {"request_id": ident, "when": when, "fields": fields}
-    if asked is None:
+    if query is None:
         return "foreign.html", "An answer of the ledger", _foreign(ident, charged, answered)
-    return "answer.html", asked.words(), _answer(explorer, asked, ident)
+    return "answer.html", query.words(), _answer(explorer, query, ident)
 
 
 def _foreign(ident: str, charged: Event, answered: Event) -> dict[str, Any]:
@@ -257,27 +255,27 @@ def _foreign(ident: str, charged: Event, answered: Event) -> dict[str, Any]:
     }
 
 
-def _answer(explorer: Explorer, asked: Asked | AskedKeys, ident: str) -> dict[str, Any]:
-    found = recall_answer(explorer, asked, ident)
+def _answer(explorer: Explorer, query: Asked | AskedKeys, ident: str) -> dict[str, Any]:
+    release = recall_answer(explorer, query, ident)
     assert explorer.ledger is not None
-    most = LISTED if asked.kind == KEYS else len(found.items)
-    shown = list(map(format_label, found.items[:most]))
-    counts = found.describe_numbers()[:most] or [""] * len(shown)
-    universe = Universe.of(asked.universe)
+    most = LISTED if query.kind == KEYS else len(release.items)
+    shown = list(map(format_label, release.items[:most]))
+    counts = release.describe_numbers()[:most] or [""] * len(shown)
+    universe = Universe.of(query.universe)
     return {
         "request_id": ident,
-        "release": found,
+        "release": release,
         "answers": list(zip(shown, counts, strict=True)),
-        "more": len(found.items) - len(shown),
-        "other": found.describe_other() if isinstance(found, KeysRelease) else "",
-        "is_table": asked.kind == KEYS,
-        "heading": ", ".join(asked.items),
-        "is_single": asked.k == 1,
-        "no_answer": NO_ANSWER.format("key" if asked.kind == KEYS else "item").capitalize(),
-        "steps": [] if shown else next_steps(found, universe=universe),
+        "more": len(release.items) - len(shown),
+        "other": release.describe_other() if isinstance(release, KeysRelease) else "",
+        "is_table": query.kind == KEYS,
+        "heading": ", ".join(query.items),
+        "is_single": query.k == 1,
+        "no_answer": NO_ANSWER.format("key" if query.kind == KEYS else "item").capitalize(),
+        "steps": [] if shown else next_steps(release, universe=universe),
         "left": explorer.ledger.left_after(ident),
-        "mechanism": describe_mechanism(found.mechanism, found.why),
-        "when": _minute(found.recorded or ""),
+        "mechanism": describe_mechanism(release.mechanism, release.why),
+        "when": _minute(release.recorded or ""),
         "report_address": answer_address(ident, "/report"),
         "json_address": answer_address(ident, "/release.json"),
         "csv_address": answer_address(ident, "/table.csv"),
@@ -285,15 +283,15 @@ def _answer(explorer: Explorer, asked: Asked | AskedKeys, ident: str) -> dict[st
     }
 
 
-def recall_answer(explorer: Explorer, asked: Asked | AskedKeys, ident: str) -> Release:
+def recall_answer(explorer: Explorer, query: Asked | AskedKeys, ident: str) -> Release:
     """The recorded answer to a question; reads no data."""
     assert explorer.ledger is not None
-    prepared = asked.prepare(_dataset(explorer, asked))
+    prepared = query.prepare(_dataset(explorer, query))
 
     def refuse(stack: ExitStack) -> object:
         raise LedgerError("The answer is not recorded yet.")
 
-    paying = explorer.ledger.request(ident, account=asked.account, dataset=asked.dataset)
+    paying = explorer.ledger.request(ident, account=query.account, dataset=query.dataset)
     return prepared.answer(paying, refuse)
 
 
@@ -315,14 +313,14 @@ def _recall(
     kind: type[Asked] | type[AskedKeys], charged: Event, dataset: Dataset
 ) -> Asked | AskedKeys | None:
     cost = price_of(charged.body["price"])
-    for asked in kind.guess(charged, dataset):
+    for query in kind.guess(charged, dataset):
         try:
-            prepared = asked.prepare(dataset)
+            prepared = query.prepare(dataset)
             mechanism, _ = prepared.choose()
         except PrivmaxError:
             continue
         if prepared.question.charge() == cost and repr(mechanism) == charged.question.mechanism:
-            return asked.canonical()
+            return query.canonical()
     return None
 
 
@@ -351,27 +349,27 @@ def _report_about(explorer: Explorer, ident: str) -> tuple[Release, dict[str, An
         charged, answered = explorer.ledger.find(_check_id(ident))
     except ParameterError:
         return None
-    asked = None if charged is None or answered is None else recall(explorer, charged)
-    if asked is None:
+    query = None if charged is None or answered is None else recall(explorer, charged)
+    if query is None:
         return None
-    dataset, release = _dataset(explorer, asked), recall_answer(explorer, asked, ident)
+    dataset, release = _dataset(explorer, query), recall_answer(explorer, query, ident)
     about = {
-        "question": asked.words(),
+        "question": query.words(),
         "asked": {
-            "dataset": asked.dataset,
-            "item": asked.items,
+            "dataset": query.dataset,
+            "item": query.items,
             "user": dataset.user,
             "score": dataset.score,
-            "where": asked.where,
+            "where": query.where,
             "growth": dataset.growth,
-            **asked.describe(),
+            **query.describe(),
         },
         "unit": dataset.protects,
-        "universe": Universe.of(asked.universe),
+        "universe": Universe.of(query.universe),
         "answers": list(map(format_label, release.items)),
         "left": explorer.ledger.left_after(ident),
         "ledger": explorer.ledger.name,
-        "account": asked.account,
+        "account": query.account,
     }
     return release, about
 
@@ -379,32 +377,32 @@ def _report_about(explorer: Explorer, ident: str) -> tuple[Release, dict[str, An
 async def as_json(explorer: Explorer, request: Request) -> Response:
     """The release as JSON, to be saved."""
     ident = request.query_params.get("request", "")
-    found = await explorer.in_thread(_report_about, explorer, ident)
-    if found is None:
+    answer = await explorer.in_thread(_report_about, explorer, ident)
+    if answer is None:
         problem = Notice("There is no release of this request.", "error")
         return explorer.page("notice.html", "ask", "No release", problem=problem, status=404)
     head = {"Content-Disposition": f'attachment; filename="{_file_name(ident)}.json"'}
-    return Response(found[0].to_json(), media_type="application/json", headers=head)
+    return Response(answer[0].to_json(), media_type="application/json", headers=head)
 
 
 async def as_csv(explorer: Explorer, request: Request) -> Response:
     """The released items as a table, to be saved."""
     ident = request.query_params.get("request", "")
-    found = await explorer.in_thread(_report_about, explorer, ident)
-    if found is None:
+    answer = await explorer.in_thread(_report_about, explorer, ident)
+    if answer is None:
         problem = Notice("There is no release of this request.", "error")
         return explorer.page("notice.html", "ask", "No release", problem=problem, status=404)
-    release, asked = found[0], found[1]["asked"]
-    ranked = asked.get("k", 0) > 1 and release.ranked
-    table = item_table(asked["item"], asked["counts"] is not None, ranked=ranked)
+    release, options = answer[0], answer[1]["asked"]
+    ranked = options.get("k", 0) > 1 and release.ranked
+    table = item_table(options["item"], options["counts"] is not None, ranked=ranked)
     head = {"Content-Disposition": f'attachment; filename="{_file_name(ident)}.csv"'}
     return Response(to_csv(table, release), media_type="text/csv; charset=utf-8", headers=head)
 
 
-def _dataset(explorer: Explorer, asked: Asked | AskedKeys) -> Dataset:
-    dataset = explorer.datasets.get(asked.dataset)
+def _dataset(explorer: Explorer, query: Asked | AskedKeys) -> Dataset:
+    dataset = explorer.datasets.get(query.dataset)
     if dataset is None:
-        raise ParameterError("dataset", asked.dataset, "no data set of that name is registered", "")
+        raise ParameterError("dataset", query.dataset, "no data set of that name is registered", "")
     return dataset
 
 

@@ -10,8 +10,8 @@ AT_ONCE = 256
 """Connections and requests at a time; more requests are answered with 503."""
 
 REQUEST_SECONDS = 10.0
-"""How long a request may take to arrive, from the first byte of its headers to the last one. A form
-has `security.BODY_SECONDS` more.
+"""The time for a request to arrive, from the first byte of its headers to the last one. A form has
+`security.BODY_SECONDS` more.
 """
 
 

@@ -16,14 +16,14 @@ from typing import Any
 
 from privmax.cli.inputs import Input, check_exists, find_file, name_columns, open_data
 from privmax.cli.passwords import SAMPLE
-from privmax.errors import ParameterError
+from privmax.errors import ParameterError, refuse_same
 from privmax.explore.jobs import SAMPLES
 from privmax.ledger.events import ROW, USER, label
 from privmax.sources.conditions import Condition
 from privmax.sources.tables import Columns
 
 ENTRIES = ("file", "table", "columns", "where", "user", "score", "unit", "growth", "about")
-"""What a file of data sets may say of one."""
+"""The entries that a file of data sets may have for one of them."""
 
 LARGEST_TOML = 1 << 24
 """Bytes of a file of data sets, at most."""
@@ -35,16 +35,17 @@ NAME = r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,59}"
 class Dataset:
     """A data set that may be asked about.
 
-    name      what pages and the ledger call it
-    file      where it is: as FILE of `privmax select`; never shown
-    table     of a database
-    columns   which columns items may be taken from
-    where     which columns conditions may look at
-    user      column of individuals; None: every row is one, or scores are ready
-    score     column of ready scores
-    unit      what one individual is: "user" or "row", or what the person says
-    growth    the most candidates that one individual can affect, if there is a bound
-    about     what it holds, in words
+    Args:
+        name: What pages and the ledger call it.
+        file: Where it is: as FILE of `privmax select`; never shown.
+        table: Of a database.
+        columns: Which columns items may be taken from.
+        where: Which columns conditions may look at.
+        user: Column of individuals; None: every row is one, or scores are ready.
+        score: Column of ready scores.
+        unit: What one individual is: "user" or "row", or what the person says.
+        growth: The most candidates that one individual can affect, if there is a bound.
+        about: What it holds, in words.
     """
 
     name: str
@@ -97,9 +98,10 @@ class Dataset:
         if user is None and score is None and unit is None:
             raise ParameterError.required(
                 "user",
-                f"data set “{name}” must say whom it protects",
+                f"data set “{name}” must name the individuals to protect",
                 f"Give --user {name}=COLUMN, or --unit {name}=row if every row is one individual.",
             )
+        refuse_same("user", user, "It may not be released. Name others.", columns=columns)
         made = cls(
             name,
             file,
@@ -129,7 +131,7 @@ class Dataset:
         return Input(find_file(self.file), self.table, where)
 
     def select(self, items: Sequence[str], where: str | None) -> Reading:
-        """How an answer is read from it. Refuses columns that are not allowed; opens nothing."""
+        """Return a reading of the data set. Refuses columns that are not allowed; opens nothing."""
         for item in items:
             if item not in self.columns:
                 raise ParameterError(
@@ -166,7 +168,7 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Reading:
-    """How an answer is read: what `Selection` takes."""
+    """The arguments of `Selection` by which an answer is read."""
 
     columns: Columns
     read: Any
@@ -202,14 +204,14 @@ def read_datasets(
                 raise ParameterError(
                     "datasets", file, f"it has more than {LARGEST_TOML >> 20} MiB", ""
                 )
-            found = tomllib.loads(text.decode("utf-8"))
+            tables = tomllib.loads(text.decode("utf-8"))
         except OSError as error:
             raise ParameterError("datasets", file, str(error.strerror), "") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ParameterError("datasets", file, f"it is not valid TOML: {error}", "") from None
         except RecursionError:
             raise ParameterError("datasets", file, "it is nested too deep", "") from None
-        for name, entries in found.items():
+        for name, entries in tables.items():
             if not isinstance(entries, dict):
                 raise ParameterError(
                     "datasets", name, "each data set has a table of its own", f"Write [{name}]."
@@ -220,7 +222,7 @@ def read_datasets(
         if not equals:
             raise ParameterError("data", "…", "it must be NAME=FILE", "For example log=log.csv.")
         if name in said:
-            raise ParameterError("data", name, "there is one of that name already", "")
+            raise ParameterError("data", name, "this name is already used", "")
         said[name] = {"file": place}
     for entry in ("table", "columns", "where", "user", "score", "unit"):
         for pair in pairs.get(entry, ()):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import log10
 
 LEFT, WIDE = 13, 84
-"""Where the lines of a picture begin and how far they go, in percent of its width."""
+"""The start and the width of the lines of a picture, in percent of its width."""
 
 TALL = 200
 """Pixels from the lowest to the highest line."""
@@ -22,13 +22,15 @@ Line = Sequence[tuple[float, float]]
 class Picture:
     """Lines over a common axis, with a legend. Places are text, as SVG has them.
 
-    title      what it shows
-    across     what is drawn from left to right
-    up         what is drawn upward
-    lines      the points of each line, by its name; the first one stands out
-    heights    heights that are named at the left: the place of the line, of its name, and the name
-    ticks      places that are named below: the place, how its name is aligned, and the name
-    mark       a place to point at
+    Args:
+        title: What it shows.
+        across: What is drawn from left to right.
+        up: What is drawn upward.
+        lines: The points of each line, by its name; the first one stands out.
+        heights: Heights that are named at the left: the place of the line, of its name, and the
+            name.
+        ticks: Places that are named below: the place, how its name is aligned, and the name.
+        mark: A place to point at.
     """
 
     title: str

@@ -49,9 +49,9 @@ async def show(explorer: Explorer, request: Request) -> Response:
 async def _find_deployment(explorer: Explorer, request: Request) -> Deployment | Notice:
     if explorer.ledger is None:
         return Notice("There is no ledger. Start with --ledger FILE.")
-    asked = fields(request).get("request") or None
+    ident = fields(request).get("request") or None
     try:
-        return await explorer.in_thread(Deployment.of, explorer.ledger, asked)
+        return await explorer.in_thread(Deployment.of, explorer.ledger, ident)
     except (LedgerError, ParameterError) as error:
         return explorer.refusal(error)
 
@@ -70,7 +70,7 @@ async def save(explorer: Explorer, request: Request) -> Response:
     deployment = await _find_deployment(explorer, request)
     if isinstance(deployment, Notice):
         return explorer.page("notice.html", "handover", "Hand over", problem=deployment, status=404)
-    wanted = request.path_params["file"]
+    file = request.path_params["file"]
     tier = fields(request).get("tier", "3")
     made: dict[str, Any] = {
         "registry.yaml": lambda: registry.to_yaml(
@@ -78,7 +78,7 @@ async def save(explorer: Explorer, request: Request) -> Response:
         ),
         "checklist.md": lambda: checklist.to_markdown(deployment),
     }
-    if wanted not in made:
+    if file not in made:
         return explorer.page("frame.html", "handover", "No such file", status=404)
-    head = {"Content-Disposition": f'attachment; filename="privmax-{wanted}"'}
-    return Response(made[wanted](), media_type="text/plain; charset=utf-8", headers=head)
+    head = {"Content-Disposition": f'attachment; filename="privmax-{file}"'}
+    return Response(made[file](), media_type="text/plain; charset=utf-8", headers=head)

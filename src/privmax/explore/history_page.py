@@ -39,22 +39,23 @@ POINTS = 300
 """Steps that a picture has at most."""
 
 HIGHEST = Fraction(10**300)
-"""What a picture counts as the largest number."""
+"""The largest number in a picture."""
 
 
 class Line(NamedTuple):
     """One event of the table.
 
-    when        when it happened; "": it cannot be read
-    what        what was asked or done
-    who         who did
-    address     where its answer stands; "": it has none
-    items       the first items of the answer; "": it lists none
-    answer      what is said beside them, or instead of them
-    is_missing  whether its answer was never recorded
-    epsilon     what it cost, and what all events until then cost; None: it cannot be read
-    delta       the same
-    spent       the same
+    Attributes:
+        when: When it happened; "": it cannot be read.
+        what: What was asked or done.
+        who: Who did.
+        address: Where its answer stands; "": it has none.
+        items: The first items of the answer; "": it lists none.
+        answer: What is said beside them, or instead of them.
+        is_missing: Whether its answer was never recorded.
+        epsilon: What it cost, and what all events until then cost; None: it cannot be read.
+        delta: The same.
+        spent: The same.
     """
 
     when: str
@@ -74,13 +75,13 @@ async def show(explorer: Explorer, request: Request) -> Response:
     if explorer.ledger is None:
         problem = Notice("There is no ledger. Start with --ledger FILE to see one here.")
         return explorer.page("notice.html", "history", "History", problem=problem)
-    asked = {str(one): one for one in SHOWN}.get(request.query_params.get("last", ""), SHOWN[0])
-    shown = await explorer.in_thread(_look_up, explorer, explorer.ledger, asked)
+    last = {str(one): one for one in SHOWN}.get(request.query_params.get("last", ""), SHOWN[0])
+    shown = await explorer.in_thread(_look_up, explorer, explorer.ledger, last)
     return explorer.page("history.html", "history", "History", **shown)
 
 
 def _look_up(explorer: Explorer, ledger: Ledger, last: int) -> dict[str, Any]:
-    """What the page shows, by name."""
+    """Return the content of the page, by name."""
     # An answer comes after its charge: those of the last charges are among the last events.
     latest = list(ledger.history(last=2 * last))
     events = ledger.event_count
@@ -88,7 +89,7 @@ def _look_up(explorer: Explorer, ledger: Ledger, last: int) -> dict[str, Any]:
     standing = ledger.standing()
     released = [event for event in latest if event.kind == RELEASED and event.fault is None]
     answers = {str(event.request): event for event in released}
-    asked = [event for event in latest if event.kind != RELEASED or event.fault is not None]
+    listed = [event for event in latest if event.kind != RELEASED or event.fault is not None]
     return {
         "fault": standing.fault,
         "whole": standing.whole,
@@ -97,9 +98,9 @@ def _look_up(explorer: Explorer, ledger: Ledger, last: int) -> dict[str, Any]:
         "most_unanswered": OPEN_SHOWN,
         "lines": [
             _line(explorer, event, answers.get(str(event.request)))
-            for event in reversed(asked[-last:])
+            for event in reversed(listed[-last:])
         ],
-        "is_cut": len(asked) > last or len(latest) < events,
+        "is_cut": len(listed) > last or len(latest) < events,
         "more": next((one for one in SHOWN if one > last), None),
         "picture": _lay_out(steps) if len(steps) > 1 else None,
         "accounts": sorted(standing.accounts.items())[:ACCOUNTS_SHOWN],
@@ -136,15 +137,15 @@ def _what(explorer: Explorer, event: Event) -> str:
         words = {"created": "budget created", "granted": "more was granted"}
         account = f": {format_label(event.account)}" if event.account else ""
         return words.get(event.kind, event.kind) + account
-    asked = event.question
-    options = asked.options
-    about = [asked.dataset or "", str(options.get("item") or asked.columns.get("item", ""))]
+    question = event.question
+    options = question.options
+    about = [question.dataset or "", str(options.get("item") or question.columns.get("item", ""))]
     if options.get("k", 1) != 1:
         about.append(f"k {options['k']}")
     if options.get("where"):
         about.append(str(options["where"]))
     shown = ", ".join(format_label(one) for one in about if one)
-    command = asked.command or "release"
+    command = question.command or "release"
     return explorer.without_paths(f"{command}: {shown}" if shown else command)
 
 

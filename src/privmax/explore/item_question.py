@@ -81,7 +81,7 @@ class Asked:
         return list_fields(self, own, request)
 
     def prepare(self, dataset: Dataset) -> Prepared:
-        """What runs, and how its data is read; opens nothing."""
+        """Return the question and its data, unread; opens nothing."""
         require_epsilon(self.epsilon)
         if self.ranked and self.k > MOST_RANKED:
             raise ParameterError("k", self.k, f"pages release up to {MOST_RANKED} in order", "")
@@ -101,7 +101,7 @@ class Asked:
         return f"{many} at the top of {self.dataset}{name_rows(self.where)}?"
 
     def describe(self) -> dict[str, Any]:
-        """What a report lists of it, beside what the data set says."""
+        """Return the facts that a report lists, beside those of the data set."""
         return {"k": self.k, "ranked": self.ranked or None, "counts": self.counts}
 
     @classmethod
@@ -126,19 +126,19 @@ class Asked:
 
 
 @lru_cache(maxsize=256)
-def _prepare(asked: Asked, dataset: Dataset) -> Prepared:
+def _prepare(query: Asked, dataset: Dataset) -> Prepared:
     """The same; remembered, because a mechanism for a long list takes seconds to choose."""
-    reading = dataset.select(asked.items, asked.where)
+    reading = dataset.select(query.items, query.where)
     selection = Selection.of(
         reading.columns,
         unit=dataset.unit,
-        universe=Universe.of(asked.universe),
-        epsilon=asked.epsilon,
-        delta=asked.delta,
+        universe=Universe.of(query.universe),
+        epsilon=query.epsilon,
+        delta=query.delta,
         growth=dataset.growth,
-        k=asked.k,
-        ranked=asked.ranked,
-        counts=asked.counts,
+        k=query.k,
+        ranked=query.ranked,
+        counts=query.counts,
     )
     run = partial(selection.answer, ready=reading.ready)
     return Prepared(selection.question, lambda: selection.question.choice, reading, run)

@@ -1,4 +1,4 @@
-"""What pages have computed in a process of its own: plans, draws and reports.
+"""Work that pages leave to a process of its own: plans, draws and reports.
 
 A job is a function of plain values, and gives plain values. It reads no private data: a report is
 made of what was released already.
@@ -20,7 +20,7 @@ HIGHEST = 10**9
 """The score of the best in what misses are computed for: far above every threshold."""
 
 DRAWS = 100
-"""How often `try_draws` draws."""
+"""The number of draws of `try_draws`."""
 
 STEPS = 14
 """Leads at which a curve of misses is computed."""
@@ -33,7 +33,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "receipts": {"columns": ["article"], "user": "member"},
     "counts": {"columns": ["query"], "score": "people"},
 }
-"""What there is to say of the shipped data sets."""
+"""Facts about the included data sets."""
 
 
 def slow_mechanisms(k: int, ranked: bool) -> list[str]:
@@ -47,7 +47,7 @@ def slow_mechanisms(k: int, ranked: bool) -> list[str]:
 def plan_leads(
     options: Mapping[str, Any], lead: int | None, *, is_slow: bool = False
 ) -> dict[str, Any]:
-    """The rows of a plan with expected misses, why one is chosen, and curves of misses.
+    """The rows of a plan with expected misses, the choice of `auto`, and curves of misses.
 
     Args:
         options: Those of `privmax.plan`.
@@ -55,7 +55,7 @@ def plan_leads(
             mechanism needs.
         is_slow: Whether to compute the rows of the slow mechanisms, and only those.
     """
-    from privmax.mechanisms.registry import MECHANISMS
+    from privmax.mechanisms.registry import MECHANISMS, describe_mechanism
     from privmax.planning.plans import candidates, plan, price_in_words, winners
 
     k, ranked = options.get("k", 1), options.get("ranked", False)
@@ -81,8 +81,7 @@ def plan_leads(
     return {
         "rows": rows,
         "limit": planned.limit,
-        "why": planned.why,
-        "chosen": planned.chosen.name,
+        "choice": describe_mechanism(planned.chosen.mechanism, planned.why),
         "lead": lead,
         "near": planned.near,
         "title": planned.title(),
@@ -95,7 +94,7 @@ def plan_leads(
 
 
 def plan_for_keys(options: Mapping[str, Any]) -> dict[str, Any]:
-    """How many individuals a key must have, and the same over the keys of each individual.
+    """Plan the individuals that a key must have, and the same over the keys of each individual.
 
     Args:
         options: Those of `privmax.plan_keys`.
@@ -125,13 +124,13 @@ def _able(k: int, ranked: bool) -> list[str]:
     from privmax.mechanisms.registry import MECHANISMS
     from privmax.planning.plans import releasing
 
-    wanted = releasing(k, ranked)
-    return [name for name in MECHANISMS if name in wanted]
+    able = releasing(k, ranked)
+    return [name for name in MECHANISMS if name in able]
 
 
 def _misses(mechanism: Any, planned: Any, lead: int) -> float | None:
-    """Which part of the best a mechanism does not release, on average, from its exact law; None:
-    that is not known exactly.
+    """Return the part of the best that a mechanism does not release, on average, from its exact
+    law; None: that is not known exactly.
 
     The best lead by `lead`, and all others right behind them.
     """
@@ -175,6 +174,7 @@ def try_draws(data: Mapping[str, int] | str, options: Mapping[str, Any]) -> dict
     from contextlib import closing
 
     from privmax.display import format_label
+    from privmax.mechanisms.registry import describe_mechanism
     from privmax.noise.coins import SYSTEM
     from privmax.selection import Selection
     from privmax.sources.reading import source
@@ -185,13 +185,13 @@ def try_draws(data: Mapping[str, int] | str, options: Mapping[str, Any]) -> dict
     rest = {name: value for name, value in options.items() if name != "universe"}
     question = Selection.of(Columns(), universe=universe, **rest).question
     question.check()
-    held = count_sample(data) if isinstance(data, str) else dict(data)
-    opened = source(held, Columns(), universe=universe, sensitivity=None, resolution=None)
-    with closing(opened) as found:
-        question.preflight(found)
-        drawn = [question.draw(found, SYSTEM) for _ in range(DRAWS)]
-        law = question.choice.mechanism.law(found.profile) if question.k == 1 else None
-    scores = {format_label(label): score for label, score in held.items()}
+    counts = count_sample(data) if isinstance(data, str) else dict(data)
+    opened = source(counts, Columns(), universe=universe, sensitivity=None, resolution=None)
+    with closing(opened) as candidates:
+        question.preflight(candidates)
+        drawn = [question.draw(candidates, SYSTEM) for _ in range(DRAWS)]
+        law = question.choice.mechanism.law(candidates.profile) if question.k == 1 else None
+    scores = {format_label(label): score for label, score in counts.items()}
     chances = {} if law is None else {label: law.of(score) for label, score in scores.items()}
     none = max(0.0, 1.0 - sum(chances.values()))
     tally = Counter(format_label(item) for release in drawn for item in release.items)
@@ -210,8 +210,7 @@ def try_draws(data: Mapping[str, int] | str, options: Mapping[str, Any]) -> dict
         "draws": DRAWS,
         "candidates": len(scores),
         "k": question.k,
-        "mechanism": type(question.choice.mechanism).__name__,
-        "why": question.choice.why,
+        "mechanism": describe_mechanism(question.choice.mechanism, question.choice.why),
         "cost": {
             "epsilon": plain(question.privacy().epsilon),
             "delta": plain(question.privacy().delta),
@@ -251,7 +250,7 @@ JOBS = {
     "try": try_draws,
     "report": write_report,
 }
-"""What a worker can be asked, by name."""
+"""The jobs of a worker, by name."""
 
 
 def run_job(name: str, arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:

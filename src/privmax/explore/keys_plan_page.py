@@ -18,12 +18,12 @@ from privmax.explore.work import SlowError
 from privmax.keyset.release import PER_USER
 
 DEFAULTS = {"epsilon": "1", "delta": "1e-6", "per_user": str(PER_USER), "success": "0.95"}
-"""What the form holds at first."""
+"""The values of the form at first."""
 
 
 @dataclass(frozen=True)
 class KeysQuestion(Question):
-    """What is planned for, as the form says it."""
+    """The question of the form: what is planned for."""
 
     page: ClassVar[str] = "plan/keys"
     defaults: ClassVar[Mapping[str, str]] = DEFAULTS
@@ -32,7 +32,7 @@ class KeysQuestion(Question):
     typed: ClassVar[str] = "privmax plan --keys"
 
     def options(self) -> dict[str, Any]:
-        """What `privmax.plan_keys` takes; raises ParameterError where a field is no number."""
+        """Return arguments of `privmax.plan_keys`. Raises ParameterError for an invalid field."""
         for name in ("epsilon", "delta", "success"):
             if not self.given[name]:
                 raise ParameterError.required(name, "", f"For example {DEFAULTS[name]}.")
@@ -55,7 +55,7 @@ async def show(explorer: Explorer, request: Request) -> Response:
 
 
 async def _result(explorer: Explorer, request: Request, question: KeysQuestion) -> dict[str, Any]:
-    """What follows from the form: the plan, or a notice of why there is none."""
+    """Return the plan, or a notice that explains why there is none."""
     try:
         planned = await explorer.compute(
             request, "plan keys", question.options(), key=("keys", *question.key)

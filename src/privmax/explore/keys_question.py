@@ -74,7 +74,7 @@ class AskedKeys:
         return list_fields(self, own, request)
 
     def prepare(self, dataset: Dataset) -> Prepared:
-        """What runs, and how its data is read; opens nothing."""
+        """Return the question and its data, unread; opens nothing."""
         require_epsilon(self.epsilon)
         return _prepare(self, dataset)
 
@@ -88,7 +88,7 @@ class AskedKeys:
         return f"Which {name_items(self.items)} of {self.dataset} do enough individuals have{rows}?"
 
     def describe(self) -> dict[str, Any]:
-        """What a report lists of it, beside what the data set says."""
+        """Return the facts that a report lists, beside those of the data set."""
         return {"per_user": self.per_user, "counts": self.counts, "other": self.other or None}
 
     @classmethod
@@ -111,15 +111,15 @@ class AskedKeys:
 
 
 @lru_cache(maxsize=256)
-def _prepare(asked: AskedKeys, dataset: Dataset) -> Prepared:
+def _prepare(query: AskedKeys, dataset: Dataset) -> Prepared:
     """The same; remembered with the thresholds that it finds."""
     if not dataset.has_keys:
         raise ParameterError(
-            "dataset", asked.dataset, "keys are released if enough individuals have them, and it "
+            "dataset", query.dataset, "keys are released if enough individuals have them, and it "
             "has no column of individuals", "Choose a data set that has a user column.",
         )  # fmt: skip
-    reading = dataset.select(asked.items, asked.where)
-    search = KeySearch(epsilon=asked.epsilon, delta=asked.delta, per_user=asked.per_user)
-    question = AllKeys(search=search, counts=asked.counts, other=asked.other, unit=dataset.unit)
+    reading = dataset.select(query.items, query.where)
+    search = KeySearch(epsilon=query.epsilon, delta=query.delta, per_user=query.per_user)
+    question = AllKeys(search=search, counts=query.counts, other=query.other, unit=dataset.unit)
     enquiry = KeysEnquiry.of(question, reading.columns)
     return Prepared(question, lambda: (search, WHY), reading, enquiry.answer)

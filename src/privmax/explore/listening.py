@@ -1,4 +1,4 @@
-"""Where the server listens: a port, or a Unix socket that only one user can reach."""
+"""The place where the server listens: a port, or a Unix socket that only one user can reach."""
 
 from __future__ import annotations
 
@@ -50,25 +50,25 @@ def listen_at(path: str) -> Iterator[socket.socket]:
         raise ParameterError("socket", path, "this system has no Unix sockets", "Use --port.")
     _prepare_folder(path)
     _remove_stale(path)
-    found = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         mask = os.umask(0o177)  # the file has its mode from the start
         try:
-            found.bind(path)
+            listener.bind(path)
         except OSError as error:
             raise _refusal(path, f"it cannot be used ({error.strerror or error})") from None
         finally:
             os.umask(mask)
         made = os.lstat(path)
-        found.listen(WAITING)
+        listener.listen(WAITING)
         try:
-            yield found
+            yield listener
         finally:
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.lstat(path), made):
                     os.unlink(path)
     finally:
-        found.close()
+        listener.close()
 
 
 def _prepare_folder(path: str) -> None:

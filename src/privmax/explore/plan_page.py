@@ -39,7 +39,7 @@ DEFAULTS = {
     "success": "0.95",
     "lead": "",
 }
-"""What the form holds at first. The empty text: not given."""
+"""The values of the form at first. The empty text: not given."""
 
 RELATIONS = {
     ADD_REMOVE: "add-remove: one individual added or left out",
@@ -47,7 +47,7 @@ RELATIONS = {
 }
 
 SPELLED = {"short": short, "percent": percent}
-"""How the templates write leads and shares."""
+"""The functions by which templates write leads and shares."""
 
 SLIDERS: dict[str, dict[str, object]] = {
     "epsilon": {"least": 0.05, "most": 10, "scale": "log"},
@@ -59,19 +59,20 @@ SLIDERS: dict[str, dict[str, object]] = {
     "per_user": {"least": 1, "most": 1000, "scale": "whole"},
     "lead": {"least": 1, "most": 1000, "scale": "whole"},
 }
-"""What each slider spans. The field beside it takes every other number."""
+"""The range of each slider. The field beside it takes every other number."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is planned for, as the form says it.
+    """The question of the form: what is planned for.
 
-    given     what the form holds
-    page      where the page is
-    defaults  what its form holds at first
-    usual     what the function takes by default
-    function  the function of privmax that gives the plan
-    typed     the command that prints it, without its options
+    Args:
+        given: What the form holds.
+        page: Where the page is.
+        defaults: What its form holds at first.
+        usual: What the function takes by default.
+        function: The function of privmax that gives the plan.
+        typed: The command that prints it, without its options.
     """
 
     given: Mapping[str, str]
@@ -100,11 +101,11 @@ class Question:
         changed = {
             name: value for name, value in self.given.items() if value != self.defaults[name]
         }
-        asked = urlencode({**changed, **more})
-        return f"/{self.page if page is None else page}" + (f"?{asked}" if asked else "")
+        query = urlencode({**changed, **more})
+        return f"/{self.page if page is None else page}" + (f"?{query}" if query else "")
 
     def options(self) -> dict[str, Any]:
-        """What `privmax.plan` takes; raises ParameterError where a field is no number."""
+        """Return arguments of `privmax.plan`. Raises ParameterError for an invalid field."""
         k = self._whole("k") or 1
         if k > MOST:
             raise ParameterError("k", k, f"pages plan for up to {MOST}", "Use the command.")
@@ -194,7 +195,7 @@ async def _slow_rows(explorer: Explorer, request: Request, question: Question) -
 
 
 async def _result(explorer: Explorer, request: Request, question: Question) -> dict[str, Any]:
-    """What follows from the form: the plan, or a notice of why there is none."""
+    """Return the plan, or a notice that explains why there is none."""
     try:
         options = question.options()
         planned = await explorer.compute(request, "plan", options, question.lead, key=question.key)

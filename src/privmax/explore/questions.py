@@ -1,4 +1,4 @@
-"""What both kinds of questions of the pages have: fields of a form, and what runs for them.
+"""The common parts of both kinds of questions: fields of a form, and what runs for them.
 
 The kinds are `item_question.py`, for the best items, and `keys_question.py`, for all keys that
 enough individuals have. The pages use only what both have.
@@ -26,7 +26,7 @@ LONGEST = 2_000
 """Characters of a field."""
 
 ITEMS, KEYS = "items", "keys"
-"""What the field `kind` says: which of the two kinds of questions a form asks."""
+"""The values of the field `kind`, one for each kind of question."""
 
 FIELDS = {
     "kind": ITEMS, "dataset": "", "items": "", "where": "", "k": "1", "ranked": "",
@@ -47,10 +47,11 @@ Reader = Callable[[ExitStack], object]
 class Prepared:
     """A question that may run; nothing is opened yet.
 
-    question   what runs at what cost, for the pipeline
-    choose     what draws, and why that one: it may take seconds to find out
-    read       how the data is read
-    run        reads data, charges what pays, draws and records
+    Args:
+        question: What runs at what cost, for the pipeline.
+        choose: What draws, and why that one: it may take seconds to find out.
+        read: How the data is read.
+        run: Reads data, charges what pays, draws and records.
     """
 
     question: Any
@@ -77,29 +78,29 @@ def require_epsilon(epsilon: str) -> None:
         raise ParameterError.required("epsilon", "", "For example 1.")
 
 
-def list_fields(asked: Any, own: Mapping[str, object], request: str) -> list[tuple[str, str]]:
+def list_fields(query: Any, own: Mapping[str, object], request: str) -> list[tuple[str, str]]:
     """Return the fields of a form: what both kinds have, and those of its own."""
     values = {
-        "dataset": asked.dataset,
-        "where": asked.where,
-        "epsilon": asked.epsilon,
-        "delta": asked.delta,
-        "counts": asked.counts,
-        "account": asked.account,
+        "dataset": query.dataset,
+        "where": query.where,
+        "epsilon": query.epsilon,
+        "delta": query.delta,
+        "counts": query.counts,
+        "account": query.account,
         **own,
         "request": request,
     }
-    items = [("items", item) for item in asked.items]
+    items = [("items", item) for item in query.items]
     return items + [(key, str(value)) for key, value in values.items() if value is not None]
 
 
-def spell(asked: Any) -> dict[str, Any]:
+def spell(query: Any) -> dict[str, Any]:
     """Return what both kinds have, in the one way in which a ledger writes it."""
     return {
-        "epsilon": plain(exact("epsilon", asked.epsilon)),
-        "delta": plain(exact("delta", asked.delta)),
-        "where": None if asked.where is None else str(Condition.of(asked.where)),
-        "counts": None if asked.counts is None else plain(exact("counts", asked.counts)),
+        "epsilon": plain(exact("epsilon", query.epsilon)),
+        "delta": plain(exact("delta", query.delta)),
+        "where": None if query.where is None else str(Condition.of(query.where)),
+        "counts": None if query.counts is None else plain(exact("counts", query.counts)),
     }
 
 

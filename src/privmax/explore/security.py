@@ -36,19 +36,19 @@ MOST_FIELDS = 200
 """Fields of a form."""
 
 BODY_SECONDS = 10.0
-"""How long a form may take to arrive."""
+"""The time for a form to arrive."""
 
 KEY, TOKEN = "key", "token"
 """The parameter of the printed address, and the field of every form."""
 
 FORM = "privmax.form"
-"""Where a request holds its form."""
+"""The place of the form in a request."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-"""What a page may do: nothing that is not served here runs, styles, loads or frames it."""
+"""The permissions of a page: nothing that is not served here runs, styles, loads or frames it."""
 
 REPORT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
@@ -76,13 +76,14 @@ ELSEWHERE = "This request came from another page or another place. Nothing was d
 class Gate:
     """The secrets of one start, and where it is served.
 
-    hosts       what the Host header may say, with the port
-    cookie      the name of the cookie: several explorers on one machine do not share it
-    key         gives access; it is in the printed address
-    session     what the cookie holds
-    token       what every form holds
-    own_user    whether only processes of this user may connect, where the system tells; whatever
-                address they connect from
+    Args:
+        hosts: What the Host header may say, with the port.
+        cookie: The name of the cookie: several explorers on one machine do not share it.
+        key: Gives access; it is in the printed address.
+        session: What the cookie holds.
+        token: What every form holds.
+        own_user: Whether only processes of this user may connect, where the system tells; whatever
+            address they connect from.
     """
 
     hosts: frozenset[str]
@@ -120,7 +121,7 @@ class Guard:
         await (answer or self._app)(scope, receive, _with_headers(send))
 
     async def _refusal(self, scope: Scope, receive: Receive) -> Response | None:
-        """What is answered instead of a page; None: the request may pass."""
+        """Return the answer instead of a page; None: the request may pass."""
         headers, method = Headers(scope=scope), scope["method"]
         query = scope["query_string"]
         if len(scope["raw_path"]) + len(query) > LONGEST_ADDRESS:
@@ -150,7 +151,7 @@ class Guard:
         """Exchange the key of the printed address for the cookie."""
         if not _same(given.pop(KEY), self._gate.key):
             return refuse(
-                403, "The address is of an earlier start. Open the one that was printed last."
+                403, "The address is from an earlier start. Open the one that was printed last."
             )
         answer = RedirectResponse("/" + (f"?{urlencode(given)}" if given else ""), 303)
         answer.set_cookie(
@@ -181,8 +182,8 @@ class Guard:
         for name, value in pairs:
             form.setdefault(name, []).append(value)
         if len(form.get(TOKEN, [])) != 1 or not _same(form[TOKEN][0], self._gate.token):
-            return refuse(403, "The form is of an earlier start. Go back, reload the page and send "
-                               "it again. Nothing was done.")  # fmt: skip
+            return refuse(403, "The form is from an earlier start. Go back, reload the page and "
+                               "send it again. Nothing was done.")  # fmt: skip
         scope[FORM] = form
         return None
 

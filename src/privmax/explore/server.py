@@ -39,7 +39,7 @@ ASSETS = {
     "explore.js": "text/javascript",
     "htmx-2.0.11.min.js": "text/javascript",
 }
-"""What pages load, by name."""
+"""The files that pages load, by name."""
 
 ROUTES: tuple[tuple[str, Page, str], ...] = (
     ("/plan", plan_page.show, "GET"),
@@ -99,7 +99,7 @@ def application(explorer: Explorer) -> ASGIApp:
 
 
 def _place(error: BaseException) -> str:
-    """Where an error came from, and nothing of what it says."""
+    """Return the place where an error was raised, and nothing of its text."""
     frames = traceback.extract_tb(error.__traceback__)
     where = [f"{Path(one.filename).name}:{one.lineno}" for one in frames[-3:]]
     return f"{type(error).__name__} at {' > '.join(where)}"
@@ -139,12 +139,12 @@ def _spell(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def serve(explorer: Explorer, found: socket.socket, started: Callable[[], None]) -> None:
+def serve(explorer: Explorer, listener: socket.socket, started: Callable[[], None]) -> None:
     """Serve until Ctrl-C.
 
     Args:
         explorer: What to serve.
-        found: The socket.
+        listener: The socket.
         started: Called when pages can be opened.
     """
     import uvicorn
@@ -174,7 +174,7 @@ def serve(explorer: Explorer, found: socket.socket, started: Callable[[], None])
     )
     before = signal.signal(signal.SIGTERM, _end)
     try:
-        Server(config).run(sockets=[found])
+        Server(config).run(sockets=[listener])
     finally:
         signal.signal(signal.SIGTERM, before)
         explorer.pool.close()

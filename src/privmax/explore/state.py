@@ -1,4 +1,4 @@
-"""What all pages of one start share: the gate, the ledger, the data sets, and who computes."""
+"""The state that all pages of one start share: gate, ledger, data sets and workers."""
 
 from __future__ import annotations
 
@@ -32,9 +32,6 @@ THREADS = 24
 LOOK = 0.1
 """Seconds between two looks whether someone still waits."""
 
-PENDING = 1000
-"""Questions that are remembered between preview and release."""
-
 
 class Notice(NamedTuple):
     """Something to know, in plain text: a "note", a "warning", an "error", or something "good"."""
@@ -47,10 +44,11 @@ class Notice(NamedTuple):
 class Explorer:
     """One start.
 
-    ledger     what is charged for releases; None: there are pages that release nothing
-    datasets   what may be asked about, by name
-    lenient    whether a ledger that is not strict may pay
-    reason     why the pages are served beyond this machine; None: they are not
+    Args:
+        ledger: What is charged for releases; None: there are pages that release nothing.
+        datasets: What may be asked about, by name.
+        lenient: Whether a ledger that is not strict may pay.
+        reason: Why the pages are served beyond this machine; None: they are not.
     """
 
     gate: Gate
@@ -70,7 +68,7 @@ class Explorer:
         seconds: float = SECONDS,
         **options: Any,
     ) -> Any:
-        """What a job gives. Raises SlowError where it takes too long, or no one waits any more."""
+        """Return the result of a job. Raises SlowError after too long, or if no one waits."""
         known = None if key is None else self.pool.recall((name, key))
         if known is not None:
             return known
@@ -89,7 +87,7 @@ class Explorer:
                 raise SlowError
 
     async def in_thread(self, act: Callable[..., T], *arguments: Any) -> T:
-        """What a function gives that may block."""
+        """Return the result of a function that may block."""
         if self._threads is None:
             self._threads = CapacityLimiter(THREADS)
         return await to_thread.run_sync(act, *arguments, limiter=self._threads)
@@ -138,7 +136,7 @@ class Explorer:
 
 
 def fields(request: Request) -> dict[str, str]:
-    """What is behind the question mark of an address, each name once."""
+    """Return the fields behind the question mark of an address, each name once."""
     return {name: value.strip() for name, value in request.query_params.items()}
 
 
@@ -153,9 +151,9 @@ def is_part(request: Request) -> bool:
     return request.headers.get("hx-request") == "true"
 
 
-def too_slow(seconds: float = SECONDS) -> Notice:
+def too_slow() -> Notice:
     return Notice(
-        f"This takes longer than {seconds:.0f} seconds, and was stopped. Choose a larger ε, a "
+        f"This takes longer than {SECONDS:.0f} seconds, and was stopped. Choose a larger ε, a "
         "smaller k or a smaller universe; or run the command, which has no limit.",
         "warning",
     )

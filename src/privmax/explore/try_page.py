@@ -34,12 +34,12 @@ DEFAULTS = {
 
 async def show(explorer: Explorer, request: Request) -> Response:
     """The form, and what came out where it was sent."""
-    asked = fields(request)
-    given = {key: asked.get(key, default) for key, default in DEFAULTS.items()}
-    if "scores" not in asked and given["data"] not in SAMPLES:
+    sent = fields(request)
+    given = {key: sent.get(key, default) for key, default in DEFAULTS.items()}
+    if "scores" not in sent and given["data"] not in SAMPLES:
         given["data"] = INVENTED
     result: dict[str, Any] = {"problem": None, "found": None, "percent": percent}
-    if "draw" in asked or is_part(request):
+    if "draw" in sent or is_part(request):
         result |= await _result(explorer, request, given)
     if is_part(request):
         return HTMLResponse(render_part("try_result.html", **result))
@@ -48,7 +48,7 @@ async def show(explorer: Explorer, request: Request) -> Response:
 
 
 async def _result(explorer: Explorer, request: Request, given: Mapping[str, str]) -> dict[str, Any]:
-    """What came out, or a notice of why nothing did."""
+    """Return the result, or a notice that explains why there is none."""
     try:
         data, options = _question(given)
         return {"found": await explorer.compute(request, "try", data, options)}
@@ -87,7 +87,7 @@ def _scores(written: str) -> dict[str, int]:
     """Scores by label, a line each: `tea 140`."""
     if len(written) > LONGEST:
         raise ParameterError("scores", "…", f"it may have {LONGEST:,} characters", "")
-    found: dict[str, int] = {}
+    scores: dict[str, int] = {}
     lines = [line.strip() for line in written.splitlines() if line.strip()]
     if not lines or len(lines) > MOST_LINES:
         raise ParameterError("scores", f"{len(lines)} lines", f"give 1 to {MOST_LINES} lines", "")
@@ -97,7 +97,7 @@ def _scores(written: str) -> dict[str, int]:
         label = before.rstrip(" \t,;:=")
         if match is None or not label or label == before:
             raise ParameterError("scores", line, f"line {place} must be a name and a number", "")
-        if label in found:
+        if label in scores:
             raise ParameterError("scores", label, "it is listed twice", "")
-        found[label] = int(match[0])
-    return found
+        scores[label] = int(match[0])
+    return scores

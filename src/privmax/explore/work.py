@@ -22,10 +22,10 @@ from privmax.errors import PrivmaxError
 from privmax.explore.jobs import run_job
 
 SECONDS = 20.0
-"""How long a job may take."""
+"""The time limit of a job."""
 
 WORKERS = 2
-"""How many jobs run at a time."""
+"""The number of jobs that run at a time."""
 
 CACHED = 500
 """Results that are kept."""
@@ -89,7 +89,7 @@ class Job:
         self._is_stopped = False
 
     def result(self) -> Any:
-        """What the job gives. Blocks: to be called in a thread."""
+        """Return the result of the job. Blocks: to be called in a thread."""
         worker = self._pool.take()
         with self._lock:
             self._worker = worker
@@ -156,7 +156,7 @@ class Pool:
                 worker.stop()
 
     def recall(self, key: Hashable) -> Any:
-        """What a job gave before; None: it is not known."""
+        """Return an earlier result of a job; None: it is not known."""
         with self._lock:
             if key not in self._cache:
                 return None
@@ -185,7 +185,7 @@ def _receive(pipe: IO[bytes]) -> Any:
 
 
 def main() -> None:
-    """What a worker runs: jobs from standard input, results to standard output."""
+    """Run jobs from standard input, with results to standard output."""
     pipe = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # nothing else may be written there
     import privmax.planning.comparison  # loaded before somebody waits for it

@@ -5,12 +5,8 @@ No list of all items is needed.
 
 from typing import TYPE_CHECKING, Any
 
-from privmax.itemsets.release import (
-    GroupedItemsetRelease,
-    ItemsetRelease,
-    Layout,
-    top_itemsets,
-)
+from privmax.itemsets.mining import Layout, top_itemsets
+from privmax.itemsets.release import GroupedItemsetRelease, ItemsetRelease
 
 if TYPE_CHECKING:
     from privmax.itemsets.published import (

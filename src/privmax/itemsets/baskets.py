@@ -59,12 +59,12 @@ class Baskets:
 
     @property
     def rows(self) -> int:
-        """How many baskets there are, the empty ones too."""
+        """The number of baskets, empty ones included."""
         return len(self.offsets) - 1
 
     @property
     def individuals(self) -> int:
-        """How many individuals there are, those without an item too."""
+        """The number of individuals, including those without an item."""
         if self.weights is not None:
             return int(self.weights.sum())
         if self.owners is None:
@@ -73,7 +73,7 @@ class Baskets:
 
     @property
     def items(self) -> int:
-        """How many codes there are."""
+        """The number of codes."""
         return len(self.labels)
 
     def supports(self) -> NDArray[np.int64]:
@@ -108,18 +108,16 @@ class Baskets:
         Not `support`, which asks for one row that has all of them: shares of individuals can be
         divided by one another only if every number counts them in the same way.
         """
-        wanted = np.unique(np.array([code for one in itemsets for code in one], np.int64))
-        at = np.flatnonzero(np.isin(self.codes, wanted))
+        items = np.unique(np.array([code for one in itemsets for code in one], np.int64))
+        at = np.flatnonzero(np.isin(self.codes, items))
         places = np.repeat(np.arange(self.rows), np.diff(self.offsets))[at]
         order = np.argsort(self.codes[at], kind="stable")  # rows still ascend for each code
         codes, people = self.codes[at][order], self._owners_of(places[order])
-        ends = np.searchsorted(codes, wanted, side="right")
-        starts = np.searchsorted(codes, wanted)
+        ends = np.searchsorted(codes, items, side="right")
+        starts = np.searchsorted(codes, items)
         holders = {
             code: np.unique(people[start:end])
-            for code, start, end in zip(
-                wanted.tolist(), starts.tolist(), ends.tolist(), strict=True
-            )
+            for code, start, end in zip(items.tolist(), starts.tolist(), ends.tolist(), strict=True)
         }
         everybody = np.unique(self._owners_of(np.flatnonzero(np.diff(self.offsets))))
         return [
@@ -140,6 +138,10 @@ class Baskets:
         alone = replace(self, owners=None, weights=None)
         pairs, base = alone._pairs()
         return int(np.bincount(pairs % base).max(initial=0))
+
+    def bounds(self) -> NDArray[np.int64]:
+        """Return a number for each item, by code, that its support does not exceed: the support."""
+        return self.supports()
 
     def survivors(self, least: int) -> Baskets:
         """Return baskets that have all itemsets of support `least` or more: here all of them."""
@@ -261,7 +263,7 @@ def sort_labels(labels: Iterable[Any]) -> list[Any]:
 
 
 def _sort_key(label: Any) -> tuple[str, Any]:
-    """Where a label stands: kinds that can be compared are one kind, and all others are apart."""
+    """Return the sort key of a label: comparable kinds are one kind, and all others are apart."""
     if isinstance(label, tuple):
         return "tuple", tuple(map(_sort_key, label))
     if isinstance(label, (int, float, Decimal)):

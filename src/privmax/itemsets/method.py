@@ -1,4 +1,4 @@
-"""What the published methods are asked, and the small values they answer with."""
+"""The interface of the published methods, and the small values they answer with."""
 
 from __future__ import annotations
 

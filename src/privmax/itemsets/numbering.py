@@ -52,7 +52,7 @@ class Numbering:
 
     @cached_property
     def _before(self) -> list[int]:
-        """How many itemsets are shorter than each size, and last how many there are."""
+        """The number of itemsets shorter than each size, and last the number of all."""
         counts, count = [], math.comb(self.items, self.sizes.start) if self.sizes else 0
         for size in self.sizes:  # from one size to the next is cheaper than a binomial for each
             counts.append(count)
@@ -61,7 +61,7 @@ class Numbering:
 
     @property
     def size(self) -> int:
-        """How many itemsets there are."""
+        """The number of itemsets."""
         return self._before[-1]
 
     def rank(self, codes: Sequence[int]) -> int:

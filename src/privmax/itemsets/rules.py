@@ -53,7 +53,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Rule:
-    """Who has the antecedent has the consequent.
+    """A rule: rows with the antecedent have the consequent.
 
     Args:
         antecedent: Items, in their fixed order.
@@ -132,7 +132,7 @@ class RuleCounts:
         )
 
     def _between(self, count: int, numbers: int) -> tuple[float, float]:
-        """Where a support lies, if as many of them are to lie there together in 95 of 100 cases."""
+        """Return an interval for a support; in 95 of 100 cases all of so many are in theirs."""
         error = self.noise.error(1 - (1 - CONFIDENCE) / numbers)
         return max(count - error, 0), max(count + error, 0)
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.itemsets.baskets import Baskets, identify
-from privmax.itemsets.miner import window
+from privmax.itemsets.miner import ranks
 from privmax.itemsets.miner.window import TOGETHER, BasketRows, Miner, estimate_work
 from privmax.itemsets.numbering import Numbering, nth_outside
 from privmax.mechanisms.contract import Outcome
@@ -53,7 +53,7 @@ class ItemsetSource(PlainSource):
         self._numbers: dict[int, int] = {}
         self._everybody = Numbering(len(labels), sizes) if closed else None
         self.universe = None if self._everybody is None else self._everybody.size
-        self.profile = Profile(self, universe=self.universe, steep=True)
+        self.profile = Profile(self, universe=self.universe)
 
     def __repr__(self) -> str:
         return "ItemsetSource(<private>)"
@@ -63,7 +63,7 @@ class ItemsetSource(PlainSource):
         """Whether there may be more itemsets than are listed: for certain not in small data."""
         if not isinstance(self._rows, Baskets):
             return True
-        return estimate_work(self._rows.offsets, self._sizes[-1]) > window.MOST
+        return estimate_work(self._rows.offsets, self._sizes[-1]) > ranks.MOST
 
     def listed(self) -> int:
         return self.universe or 0  # asked of closed universes only, where nobody is left out
@@ -71,6 +71,10 @@ class ItemsetSource(PlainSource):
     def maximum(self) -> int | None:
         best = self._miner.best() - self._floor
         return max(best, 0) if self.universe or best > 0 else None
+
+    def nth(self, number: int) -> int | None:
+        support = self._miner.nth(number, self._floor + 1)
+        return None if support <= self._floor else support - self._floor
 
     def histogram(self, above: int) -> Sequence[Level]:
         mined = self._miner.histogram(max(above, 0) + self._floor)

@@ -1,4 +1,4 @@
-"""What rounds of noisy totals cost together: how wide the noise is, and where thresholds are.
+"""The joint cost of rounds of noisy totals: the width of the noise, and the thresholds.
 
 Round j adds normal noise of variance σ²/share_j to totals that one individual moves by a vector of
 norm 1 at most. All rounds together are one Gaussian release with noise σ. A key that only one
@@ -19,12 +19,12 @@ from functools import lru_cache
 
 from flint import arb
 
-from privmax.counts import least_scale
+from privmax.count_costs import least_scale
 from privmax.noise.balls import START, ball, precision
 from privmax.noise.tails import normal_tail
 
 ONE = 1 << 16
-"""How many steps a weight of 1 has: weights and totals are whole numbers of steps."""
+"""The number of steps in a weight of 1: weights and totals are whole numbers of steps."""
 
 MOST = 1 << 16
 """Keys of one individual that may count at most: the square of a weight of one step is 2^−32."""
@@ -75,7 +75,7 @@ def find_noise(epsilon: Fraction, delta: Fraction, passing: Fraction) -> Fractio
 
 @lru_cache(maxsize=1024)
 def find_threshold(variance: Fraction, delta: Fraction, most: int, *, equal: bool) -> int:
-    """Where a total must be to pass, in steps: one individual's own keys pass with at most `delta`.
+    """Find the threshold of totals, in steps: one individual's own keys pass with at most `delta`.
 
     Args:
         variance: Of the noise, in records².

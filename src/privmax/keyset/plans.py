@@ -41,7 +41,7 @@ _LEFT_TO_THRESHOLD = Fraction(1, 2)
 
 @dataclass(frozen=True)
 class KeyRow:
-    """What one way to find keys needs.
+    """The needs of one way to find keys.
 
     Args:
         name: What it is called.
@@ -98,13 +98,13 @@ class KeyPlan:
 
     @property
     def title(self) -> str:
-        """What the table shows."""
+        """The title of the table."""
         return " ".join(self._head())
 
     @property
     def foot(self) -> str:
-        """What to know of its rows."""
-        return "privmax keys chooses between rounds and one key each by a small private look."
+        """Remarks about the rows of the table."""
+        return "privmax keys chooses between rounds and one key each by a noisy tally."
 
     def _head(self) -> list[str]:
         cost = f"epsilon {round_up(self.privacy.epsilon)}, delta {round_up(self.privacy.delta)}"
@@ -200,8 +200,8 @@ def _plan_each(name: str, each: OneKeyEach, per_user: int, success: Fraction) ->
 
 
 def _binomial(people: int, per_user: int, most: int) -> Iterator[tuple[int, float]]:
-    """How many of the individuals count for a key, below `most`, with 1/per_user each; and with
-    what chances.
+    """Return numbers of individuals that count for a key, below `most`, with 1/per_user each; and
+    their chances.
 
     Of large numbers every n-th stands for n of them, as chances hardly differ there. Those that are
     `FAR` standard deviations from the mean are left out.

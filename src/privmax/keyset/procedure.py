@@ -38,7 +38,7 @@ Most such counts are noise, and one of many keys would weigh more than all other
 """
 
 USUAL = 12
-"""How many keys an individual is taken to have where all counts are faint."""
+"""The number of keys that an individual is taken to have where all counts are faint."""
 
 ENOUGH = Fraction(136, 100)
 """Mean root of the number of keys from which on rounds find more than one key each does."""
@@ -53,7 +53,7 @@ LEAST_SLOTS = 3
 
 
 class Ballots(rounds.Ballots, SingleCounts, Protocol):
-    """What individuals give to keys, and how many keys they have."""
+    """The totals that individuals give to keys, and the number of their keys."""
 
     def tally(self, most: int) -> list[int]:
         """Return how many individuals have 1, 2, … keys, the last with `most` or more."""
@@ -64,11 +64,11 @@ class Electorate(Protocol):
     """All individuals with all their keys."""
 
     number: int
-    """How many keys someone has."""
+    """The number of someone's keys."""
 
     @property
     def everyone(self) -> Ballots:
-        """What they give."""
+        """The ballots of everyone."""
         ...
 
 
@@ -112,8 +112,8 @@ class KeySearch(Parameters):
     epsilon: Exact = parameter(positive)
     delta: Exact = parameter(
         open_probability,
-        remedy="A key that one individual alone has must be able to stay hidden, which takes a "
-        "delta: for example 1e-6.",
+        remedy="A delta above 0 is needed to keep a key of one individual hidden: for example "
+        "1e-6.",
     )
     per_user: Whole = parameter(read_per_user, default=30)
 
@@ -129,16 +129,16 @@ class KeySearch(Parameters):
 
     @cached_property
     def single(self) -> OneKeyEach:
-        """What runs where individuals have one key each."""
+        """The procedure for individuals with one key each."""
         return OneKeyEach(**self._rest)
 
     def rounds(self, slots: int) -> KeyRounds:
-        """What runs where they have more."""
+        """Return the procedure for individuals with more keys."""
         return KeyRounds(**self._rest, per_user=self.per_user, slots=slots)
 
     @property
     def _rest(self) -> dict[str, Fraction]:
-        """What the look leaves."""
+        """The part of the cost that the look leaves."""
         left = 1 if self.per_user == 1 else 1 - LOOK
         return {"epsilon": left * self.epsilon, "delta": self.delta}
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from privmax.counts import CountNoise, Noise, choose_noise
 from privmax.encoding import encode
 from privmax.errors import ParameterError
-from privmax.grouping import IN_COLUMNS, IN_DATA, IN_REQUEST, combine, moved
+from privmax.grouping import combine
 from privmax.keyset.procedure import KeySearch
 from privmax.labels import by_name
 from privmax.ledger.events import USER, Charge, label
@@ -37,12 +37,12 @@ from privmax.sources.tables import Columns
 from privmax.sources.users import read_missing_users
 
 PER_USER = 30
-"""How many keys of one individual count by default."""
+"""The number of keys of one individual that count by default."""
 
 _SALT_BITS = 128
 
-WHY = "it finds every key that enough individuals have, without a list of keys"
-"""Why nothing else is chosen."""
+WHY = "finds every key that enough individuals have"
+"""The reason why nothing else is chosen."""
 
 
 _OTHER = Field.of(
@@ -79,11 +79,11 @@ class KeysRelease(Release):
 
     @property
     def other(self) -> int | float | None:
-        """How many individuals have none of the keys, with noise; None: it was not asked for."""
+        """The number of individuals without any of the keys, with noise; None: not asked for."""
         return self.payload.other
 
     def describe_other(self) -> str:
-        """How many individuals have none of the keys, in words; "": it was not asked for."""
+        """Describe the number of individuals without any of the keys; "": it was not asked for."""
         if self.other is None:
             return ""
         error = "" if self.error is None else f" ± {self.error:,} (95 %)"
@@ -91,7 +91,7 @@ class KeysRelease(Release):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to know of the keys, in sentences."""
+        """Remarks about the keys, in sentences."""
         if not self.items:
             return ()
         per_user = getattr(self.mechanism, "per_user", PER_USER)
@@ -102,7 +102,7 @@ class KeysRelease(Release):
 
 @dataclass(frozen=True, kw_only=True)
 class AllKeys:
-    """Which keys enough individuals have: what runs at what cost. No data enters.
+    """The question for all keys that enough individuals have: procedure and cost. No data enters.
 
     It implements `Releasable`.
 
@@ -125,7 +125,7 @@ class AllKeys:
             raise ParameterError("other", self.other, "it must be True or False")
         if self.other and self.counts is None:
             raise ParameterError(
-                "other", self.other, "it is a noisy count, and counts have a cost of their own",
+                "other", self.other, "it is a noisy count, which has its own cost",
                 "Give counts, the epsilon of noisy counts, such as 0.5.",
             )  # fmt: skip
         if self.unit is not None:
@@ -149,16 +149,16 @@ class AllKeys:
         return USER if self.unit is None else self.unit
 
     def describe(self) -> str:
-        """What runs."""
+        """Return a description of the procedure."""
         return repr(self.search)
 
     def privacy(self) -> Privacy:
-        """What the keys cost, and their counts."""
+        """Return the cost of the keys and their counts."""
         cost = self.search.privacy()
         return cost if self.counts is None else cost + self.count_noise.privacy
 
     def charge(self) -> Charge:
-        """What to charge."""
+        """Return the charge."""
         return Charge(self.privacy(), neighbors=self.search.neighbors, unit=self._unit)
 
     def check(self) -> None:
@@ -169,18 +169,18 @@ class AllKeys:
         """Nothing more is to be met: the pairs are counted and kept."""
 
     def draw(self, source: Pairs, coins: Coins) -> DrawnKeys:
-        """What the search finds, with names and counts."""
-        found = self.search.draw(source, coins)
-        items = source.name(found.numbers)
+        """Search for the keys, and return them with names and counts."""
+        drawn = self.search.draw(source, coins)
+        items = source.name(drawn.numbers)
         if self.counts is None:
-            return DrawnKeys(tuple(sorted(items, key=by_name)), found.diagnostics)
+            return DrawnKeys(tuple(sorted(items, key=by_name)), drawn.diagnostics)
         noise = self.count_noise.noise
-        true_counts, others = source.count(found.numbers, self.search.per_user)
+        true_counts, others = source.count(drawn.numbers, self.search.per_user)
         counts = noise.add_all(true_counts.tolist(), coins)
         ranked = sorted(zip(items, counts, strict=True), key=lambda one: (-one[1], by_name(one[0])))
         return DrawnKeys(
             tuple(item for item, _ in ranked),
-            found.diagnostics,
+            drawn.diagnostics,
             tuple(count for _, count in ranked),
             noise,
             other=noise.add(others, coins) if self.other else None,
@@ -195,7 +195,7 @@ class AllKeys:
         return payload.to_json()
 
     def read(self, written: Mapping[str, Any]) -> DrawnKeys:
-        """What a ledger recorded."""
+        """Return what a ledger recorded."""
         drawn = DrawnKeys.from_json(written)
         if drawn.counts is not None and len(drawn.counts) != len(drawn.items):
             raise ValueError("not a count for each key")
@@ -215,10 +215,9 @@ class AllKeys:
 
 
 _UNBOUNDED = 1 << 62
-"""How many counts there may be: as many as there are keys."""
+"""The bound on the number of counts: there is none, as for keys."""
 
 
-@moved({**IN_COLUMNS, **IN_DATA, **IN_REQUEST})
 def keys(
     data: object,
     *,

@@ -52,7 +52,7 @@ LOOKS_PASSING = Fraction(1, 10)
 
 LOWEST_CUT, HIGHEST_CUT = Fraction(2, 10), Fraction(13, 10)
 CUT_SLOPE, CUT_START = Fraction(6, 10), Fraction(16, 10)
-"""How c follows from the number of an individual's keys in the last round that look hopeless."""
+"""Slope and start of c, a function of how many of an individual's keys look hopeless at last."""
 
 TOP = 1 << 18
 """The value of a key that needs most; one below the cut has 1. Floats add up the squares of as many
@@ -61,7 +61,7 @@ as one individual may have without rounding.
 
 
 class Ballots(Protocol):
-    """What individuals give to keys, which are numbered from 0 on; totals are in steps."""
+    """The totals that individuals give to keys, which are numbered from 0 on; in steps."""
 
     def among(self, keys: Integers) -> Self:
         """Return the same of some keys alone."""
@@ -181,7 +181,7 @@ class KeyRounds(Parameters):
         return min(max(cut, LOWEST_CUT), HIGHEST_CUT)
 
     def value_keys(self, pooled: Integers, cut: Fraction) -> Integers:
-        """What each key is worth in the last round, by its noisy total over both looks."""
+        """Return the value of each key in the last round, by its noisy total over both looks."""
         spread = self._spread
         values = 2 * spread * TOP // np.maximum(pooled, 2 * spread)
         return np.where(pooled > int(cut * spread), np.maximum(values, 1), 1)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from privmax.learning.classifier.estimator import PrivateClassifier
     from privmax.learning.estimator import PrivateERM
     from privmax.learning.marginal import MarginalSelector
+    from privmax.learning.regressor.estimator import PrivateRegressor
     from privmax.learning.search import PrivateSearch
     from privmax.learning.stable import StableSelector
     from privmax.learning.tree import PrivateTree
@@ -33,6 +34,7 @@ _HOMES = {
     "PrivateClassifier": "classifier.estimator",
     "PrivateERM": "estimator",
     "PrivateGAM": "additive.estimator",
+    "PrivateRegressor": "regressor.estimator",
     "PrivateSearch": "search",
     "PrivateTree": "tree",
     "StableSelector": "stable",
@@ -73,6 +75,7 @@ __all__ = [
     "PrivateClassifier",
     "PrivateERM",
     "PrivateGAM",
+    "PrivateRegressor",
     "PrivateSearch",
     "PrivateTree",
     "Schema",

@@ -36,7 +36,7 @@ from privmax.sources.memory import MemorySource
 from privmax.sources.tables import Columns
 
 Quality = NDArray[np.int64]
-"""How good each element of the domain is: whole numbers that one individual moves by at most 1."""
+"""Scores of the elements of the domain: whole numbers that one individual moves by at most 1."""
 
 SMALL = 32
 """A domain of at most so many elements is drawn from directly."""

@@ -1,4 +1,4 @@
-"""What theory promises a private learner over a finite class, with every constant.
+"""Bounds from theory for a private learner over a finite class, with every constant.
 
 One row is one individual, scores are correct examples, and the error of a hypothesis is the
 probability that it is wrong about an example drawn like the rows. What may be lost is rounded up.
@@ -231,7 +231,7 @@ def nested_error(
 
 
 class Shells:
-    """How many hypotheses are how much worse than the best of the class: |H(t)| is `within(t·u)`.
+    """Numbers of hypotheses by excess error over the best of the class: |H(t)| is `within(t·u)`.
 
     Args:
         blocks: True errors, each with the number of hypotheses that have it: synthetic or public

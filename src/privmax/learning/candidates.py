@@ -10,7 +10,8 @@ import numpy as np
 
 from privmax.encoding import recordable
 from privmax.errors import ParameterError
-from privmax.learning.estimator import FROM_Y, describe_class
+from privmax.learning.descriptions import describe_class
+from privmax.learning.inputs import FROM_Y
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import uniform_below
 
@@ -25,7 +26,7 @@ REFUSED = {
     "ledger": ("the search is charged for all runs together", "Give ledger= to the search."),
     "verbose": ("it would show how many runs there are", "Give verbose=True to the search."),
 }  # fmt: skip
-"""What a learner in a search must not have, by parameter: why, and what to do instead."""
+"""Parameters that a learner in a search must not set: the reason, and what to do instead."""
 
 FIXED = (*COSTS, *REFUSED)
 """Parameters that are no candidates: they decide what a run costs, or that it is private at all."""
@@ -35,7 +36,7 @@ Place = tuple[int, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
-class Grid:
+class SettingsGrid:
     """The candidates: mappings of parameters to lists or distributions. Public.
 
     spaces   the mappings
@@ -44,7 +45,7 @@ class Grid:
     spaces: tuple[Mapping[str, Any], ...]
 
     @classmethod
-    def of(cls, params: Any, learner: Any) -> Grid:
+    def of(cls, params: Any, learner: Any) -> SettingsGrid:
         """Read `params`.
 
         Raises:

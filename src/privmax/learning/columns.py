@@ -57,7 +57,7 @@ def column_kinds(X: Any) -> Iterator[tuple[Any, str]]:
 
 
 def column_kind(values: Any) -> str:
-    """What the type of one column says it holds. No value is looked at; a list may hold anything.
+    """Return what one column has, by its type. No value is looked at; a list may hold anything.
 
     Examples:
         >>> column_kind(np.array(["tea"])), column_kind(["tea"])

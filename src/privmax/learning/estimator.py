@@ -10,9 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from copy import deepcopy
-from dataclasses import is_dataclass
 from hashlib import sha256
-from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,22 +25,34 @@ from privmax.errors import DataError, ParameterError
 from privmax.learning.bounds import class_excess
 from privmax.learning.classes.conjunctions import Conjunction, Disjunction
 from privmax.learning.classes.contract import (
-    Codes,
     Hypothesis,
     HypothesisClass,
     Shape,
     Tunable,
-    identifying_fields,
 )
 from privmax.learning.classes.grid import bind_bounds
 from privmax.learning.classes.stumps import Constant, Stump, check_schema
 from privmax.learning.classes.trees import Tree
-from privmax.learning.columns import column_kinds, frame_names, is_frame
-from privmax.learning.labels import refuse_large, rows_with
+from privmax.learning.descriptions import ADDRESS, describe_class
+from privmax.learning.inputs import (
+    FROM_Y,
+    REWORDED,
+    as_numbers,
+    check_types,
+    count_width,
+    label_codes,
+    labels_in,
+    mixed_columns,
+    number_type,
+    read_declared_labels,
+    text_names,
+    validate_quietly,
+)
+from privmax.learning.labels import read_column
 from privmax.learning.pipelines import warn_of_pipeline
 from privmax.learning.rules import describe_rule, write_rule
 from privmax.learning.schema import Schema
-from privmax.learning.scoring import count_rows, read_column
+from privmax.learning.scoring import count_rows
 from privmax.learning.source import HypothesisSource
 from privmax.ledger import Ledger
 from privmax.ledger.events import ROW
@@ -55,16 +65,8 @@ from privmax.numbers import Number, whole
 from privmax.planning.theory import SUCCESS
 from privmax.release import Release, answer
 from privmax.sources.containers.pandas import is_column, refuse_rounded
-from privmax.sources.table import MIXED, MOMENTS, OTHER, TEXT
 from privmax.universe import Universe
 from privmax.warnings import warn_of_fits
-
-FROM_Y = "from y"
-
-_KINDS: dict[str, tuple[type, ...]] = {
-    "text": (str,),
-    "number": (bool, int, float, np.bool_, np.integer, np.floating),
-}
 
 _DESCRIBED = (Constant, Stump, Tree, Conjunction, Disjunction)
 """Hypotheses that can be put in words."""
@@ -163,17 +165,17 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         warn_of_pipeline(self)
         if is_strict(self.ledger):
             schema = _schema_of(self.hypotheses)
-            width = _width(X) if schema is None else schema.features
-            self._fit_read(width, lambda: (X, y), names=_text_names(X))
+            width = count_width(X) if schema is None else schema.features
+            self._fit_read(width, lambda: (X, y), names=text_names(X))
             self._name_features(X)  # as with the width, whether or not X was read
             return self
         hypotheses, declared = self._check()
-        hypotheses = bind_bounds(hypotheses, _text_names(X))
+        hypotheses = bind_bounds(hypotheses, text_names(X))
         self.__dict__.pop(
             "hypothesis_", None
         )  # a fit that fails leaves no rule of another shape behind
         X, y = self._validate(X, y)
-        labels = _labels_in(y) if declared is None else declared
+        labels = labels_in(y) if declared is None else declared
         self._fit(hypotheses, labels, Shape(X.shape[1], len(labels)), lambda: (X, y))
         return self
 
@@ -195,7 +197,7 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         """
         _, y = clone(self)._validate(X, y)  # what it sets is not set here
         if not isinstance(self.labels, str):
-            _codes(y, _read_labels(self.labels))
+            label_codes(y, read_declared_labels(self.labels))
 
     def fit_read(
         self, features: int, read: Callable[[], tuple[Any, Any]], place: str | None = None
@@ -248,7 +250,7 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
 
         def source(stack: ExitStack) -> HypothesisSource:
             X, y = read()
-            scored = hypotheses.score(X, _codes(y, labels), shape)
+            scored = hypotheses.score(X, label_codes(y, labels), shape)
             return HypothesisSource(scored, hypotheses, shape, floor=self.floor)
 
         if self.ledger is None:
@@ -322,10 +324,10 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         schema = _schema_of(self.hypotheses)
         if schema is not None:
             return self.classes_[self.hypothesis_.predict(schema.codes(X).T)]
-        _check_types(X)
-        X = _numbers(
-            _quietly(
-                lambda: validate_data(self, X, reset=False, dtype=_type_of(X)), _mixed_columns(X)
+        check_types(X)
+        X = as_numbers(
+            validate_quietly(
+                lambda: validate_data(self, X, reset=False, dtype=number_type(X)), mixed_columns(X)
             )
         )
         return self.classes_[self.hypothesis_.predict(X)]
@@ -334,7 +336,7 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         """Note the names of the columns, which are public; none where X has none, or not text."""
         self.__dict__.pop("feature_names_in_", None)
         schema = _schema_of(self.hypotheses)
-        names = _text_names(X) if schema is None else list(schema.names)
+        names = text_names(X) if schema is None else list(schema.names)
         if names:
             self.feature_names_in_ = np.array(names, dtype=object)
 
@@ -347,7 +349,7 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         BestItems(**self._price(), universe=Universe(1))
         whole("floor", self.floor, least=0)
         from_y = isinstance(self.labels, str) and self.labels == FROM_Y
-        return hypotheses, None if from_y else _read_labels(self.labels)
+        return hypotheses, None if from_y else read_declared_labels(self.labels)
 
     def _check_declared(self) -> tuple[HypothesisClass, NDArray[Any]]:
         """Return the same where no y is there to take labels from."""
@@ -409,9 +411,11 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         if schema is not None:
             X, y = self._read_cells(X, y, schema)
         else:
-            _check_types(X)
-            X, y = _quietly(lambda: validate_data(self, X, y, dtype=_type_of(X)), _mixed_columns(X))
-            X = _numbers(X)
+            check_types(X)
+            X, y = validate_quietly(
+                lambda: validate_data(self, X, y, dtype=number_type(X)), mixed_columns(X)
+            )
+            X = as_numbers(X)
         if isinstance(self.labels, str):
             with warnings.catch_warnings():  # one tells of how many labels there are
                 warnings.simplefilter("ignore")
@@ -424,11 +428,11 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         Nothing but types and shapes can be wrong with X.
         """
         cells = schema.codes(X).T
-        y = _quietly(lambda: validate_data(self, X="no_validation", y=y), ())
+        y = validate_quietly(lambda: validate_data(self, X="no_validation", y=y), ())
         if not len(cells):
             raise DataError("X has no rows.")
         if len(cells) != count_rows(y):
-            raise DataError(_REWORDED["inconsistent"])
+            raise DataError(REWORDED["inconsistent"])
         self.n_features_in_ = schema.features
         self._name_features(X)
         return cells, y
@@ -440,14 +444,14 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         if self.ledger is None:
             return None
         description, request = describe_class(hypotheses), Request.of(self.ledger).id
-        if request is not None and _PLACE in description:
+        if request is not None and ADDRESS in description:
             raise ParameterError(
                 "request", request, f"the ledger records the number of a rule, and the repr of "
                 f"{type(hypotheses).__name__} does not say which rules it numbers",
                 "Give the class a __repr__, or leave request out.",
             )  # fmt: skip
         options = {
-            "hypotheses": type(hypotheses).__name__ if _PLACE in description else description,
+            "hypotheses": type(hypotheses).__name__ if ADDRESS in description else description,
             "size": hypotheses.size(shape),
             "features": shape.features,
             "labels": labels.tolist(),
@@ -493,18 +497,6 @@ def _unique_names(names: Sequence[str] | None, features: int) -> list[str]:
     return [f"{name} (x{place})" if name in twice else name for place, name in enumerate(shown)]
 
 
-def _width(X: Any) -> int:
-    """Return how many columns X has, by its shape, which is public."""
-    shape = getattr(X, "shape", None)
-    if isinstance(shape, tuple) and len(shape) == 2:
-        return int(shape[1])
-    raise ParameterError(
-        "X", f"<{type(X).__name__}>", "a strict ledger is charged before X is read, so X must be a "
-                                      "table with a shape",
-        "Give an array or a frame.",
-    )  # fmt: skip
-
-
 def _class(hypotheses: object) -> HypothesisClass:
     if isinstance(hypotheses, type) or not all(
         hasattr(hypotheses, name) for name in ("size", "score", "hypothesis")
@@ -527,206 +519,9 @@ def _any_of(size: int, coins: Coins, request: str | None) -> int:
     return int.from_bytes(sha256(request.encode()).digest()) % size  # sizes end far below 2^256
 
 
-_PLACE = " at 0x"
-"""What Python says of objects that do not say what they are: where they lie in memory, elsewhere
-in each process.
-"""
-
-
-def describe_class(value: object) -> str:
-    """Describe a class as a ledger writes it, the same in every process.
-
-    Arrays are described by a digest, where repr would leave out most.
-    """
-    if isinstance(value, np.ndarray) and value.dtype != object:
-        exact = np.ascontiguousarray(value)
-        return f"<{exact.dtype.str} {exact.shape} {sha256(exact.data).hexdigest()[:32]}>"
-    if isinstance(value, list | tuple):
-        return f"{type(value).__name__}({', '.join(map(describe_class, value))})"
-    if is_dataclass(value) and not isinstance(value, type):
-        parts = [f"{name}={describe_class(one)}" for name, one in identifying_fields(value)]
-        return f"{type(value).__name__}({', '.join(parts)})"
-    return repr(value)
-
-
-def _read_labels(labels: object) -> NDArray[Any]:
-    """Return the declared labels, as an array."""
-    if labels is None:
-        raise ParameterError.required(
-            "labels", "all labels must be declared: which of them occur in y is private",
-            f'For example [0, 1]. If it is public which labels occur, "{FROM_Y}".',
-        )  # fmt: skip
-    ordered = isinstance(labels, (list, tuple, range)) or (
-        isinstance(labels, np.ndarray) and labels.ndim == 1
-    )
-    listed: list[Any] = list(labels) if ordered else []  # type: ignore[call-overload]
-    kinds = {kind for one in listed for kind, types in _KINDS.items() if isinstance(one, types)}
-    known = all(isinstance(one, tuple(chain(*_KINDS.values()))) for one in listed)
-    if not known or len(kinds) != 1 or len(listed) < 2 or len(set(listed)) < len(listed):
-        raise ParameterError(
-            "labels", labels, "it must be a list of at least two different labels of one type, "
-                              "numbers or text",
-            "For example [0, 1].",
-        )  # fmt: skip
-    refuse_large(listed)
-    return np.asarray(listed)
-
-
-def _labels_in(y: NDArray[Any]) -> NDArray[Any]:
-    labels = np.unique(y)
-    if len(labels) < 2:
-        raise DataError(
-            "Classifier can't train when only one class is present in y. Declare all possible "
-            "labels, for example [0, 1]."
-        )
-    return labels
-
-
-def _codes(y: NDArray[Any], labels: NDArray[Any]) -> Codes:
-    """Return the position of every label among those declared."""
-    codes = np.full(len(y), -1, np.intp)
-    for code, label in enumerate(labels):
-        codes[rows_with(y, label)] = code
-    if (codes < 0).any():
-        raise DataError(
-            "A label in y is not among the declared labels. Declare every possible label."
-        )
-    return codes
-
-
-def _type_of(X: object) -> Any:
-    """Lists and frames are read as 64-bit floats, arrays as what they are.
-
-    The type of the numbers in one row must not depend on those in another, as it does in lists, and
-    in frames that were read from files: one decimal makes floats of a column of whole numbers.
-    """
-    return np.float64 if isinstance(X, (list, tuple)) or is_frame(X) else "numeric"
-
-
-def _text_names(X: Any) -> list[str]:
-    """Return the names of a frame's columns; none where X has none, or not text."""
-    names = frame_names(X) if is_frame(X) else []
-    return names if all(isinstance(name, str) for name in names) else []
-
-
 def _schema_of(hypotheses: object) -> Schema | None:
     """Return the schema of a class, or of the one within it; None: it has none."""
     schema = getattr(hypotheses, "schema", None)
     if isinstance(hypotheses, Tunable):
         check_schema(hypotheses)
     return schema if isinstance(schema, Schema) else None
-
-
-def _check_types(X: Any, *, schema: bool = True) -> None:
-    """Refuse a frame with a column that by its type holds no numbers.
-
-    As numbers, dates would be in a unit of the library's choice. Names and types are public.
-
-    schema   whether the learner can be given one
-    """
-    if not is_frame(X):
-        return
-    for name, kind in column_kinds(X):
-        if kind in (TEXT, MOMENTS, OTHER):
-            contents = "text" if kind == TEXT else "dates, lists or bytes"
-            remedy = (
-                "Give the class a schema that declares it as a Category (see privmax help schema), "
-                "or leave it out."
-                if kind == TEXT and schema
-                else "Convert it to numbers first, by a rule fixed in advance, or leave it out."
-            )
-            raise DataError(
-                f"X has a value that is not a number: column {format_label(name)} has {contents} "
-                f"by its type. {remedy}"
-            )
-
-
-def _mixed_columns(X: Any) -> Sequence[Any] | None:
-    """Return the columns of a frame that may hold anything, by their type; None: X is no frame."""
-    if not is_frame(X):
-        return None
-    return [name for name, kind in column_kinds(X) if kind == MIXED]
-
-
-_NO_NUMBER = "X has a value that is not a number. Convert dates and text to numbers first."
-
-
-def _numbers(X: NDArray[Any]) -> NDArray[Any]:
-    """Return X, if it holds numbers."""
-    if X.dtype.kind not in "biufO":  # dates, above all: their unit is that of the finest one
-        raise DataError(_NO_NUMBER)
-    return _quietly(lambda: X.astype(np.float64)) if X.dtype == object else X
-
-
-_SAFE = (
-    "X has ",
-    "Found array with",
-    "dtype='numeric'",
-    "The feature names",
-    "This ",
-)
-"""How messages of scikit-learn begin that quote no data: at most the number of columns and their
-names.
-"""
-
-_MISSING = (
-    "X contains NaN, a missing value. To fill in what is computed from these rows, such as a mean, "
-    "a median or the most frequent value, is not private. {} a constant that you fix in advance, "
-    "or leave out every row with a missing value."
-)
-_CELL = (
-    "Give the class a schema, which has a cell for missing values (see privmax help schema), or "
-)
-
-_NO_LABEL = "y contains NaN, a missing label. Leave out every row without a label."
-
-_REWORDED = {
-    "Input X contains infinity": "X contains infinity, or a number too large for a float of its "
-    "type. Clip its columns to bounds that you fix in advance.",
-    "Input y contains NaN": _NO_LABEL,
-    "Input contains NaN": _NO_LABEL,  # of a y that is not an array
-    "Input y contains infinity": "y contains infinity, or a number too large for a float of its "
-    "type. Clip it to bounds that you fix in advance.",
-    "convert": "X has a value that is not a number.",
-    "Complex": "Complex data not supported.",
-    "inconsistent": "X and y have different numbers of rows.",
-    "Reshape": "X must be a table. Reshape your data: one row per example, one column per feature.",
-    "1d array": "y should be a 1d array, one label per example.",
-    "inhomogeneous": "X must be a table, all rows of one length, and y a list of labels.",
-}
-"""What is said instead of other messages, by a word in them."""
-
-
-def _quietly(
-    validate: Callable[[], T], mixed: Sequence[Any] | None = None, *, schema: bool = True
-) -> T:
-    """Hide messages of scikit-learn's validation that may quote the data.
-
-    Some advise what is not private, such as an imputer.
-
-    mixed    of a frame, the columns that may hold anything; None: it is of something else
-    schema   whether the learner can be given one
-    """
-    try:
-        return validate()
-    except OverflowError:
-        said = "convert"
-    except TypeError:
-        if mixed is None:
-            raise  # about the type of X, or of one object in an array: no data is quoted
-        said = "convert"
-    except ValueError as error:
-        said = str(error)
-    if said.startswith(_SAFE):
-        raise ValueError(said)
-    if said.startswith("Input X contains NaN"):
-        raise DataError(_MISSING.format(f"{_CELL}fill in" if schema else "Fill in"))
-    if "convert" in said and mixed:
-        named = ", ".join(map(format_label, mixed))
-        raise DataError(
-            f"X has a value that is not a number. By their types only these columns may have one: "
-            f"{named}. Convert them to numbers, by a rule fixed in advance"
-            f"{', or give the class a schema (see privmax help schema)' if schema else ''}."
-        )
-    reworded = (message for word, message in _REWORDED.items() if word in said)
-    raise DataError(next(reworded, "X or y cannot be used: see the documentation of fit."))

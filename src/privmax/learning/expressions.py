@@ -22,17 +22,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def cell_expressions(schema: Schema, table: Table, *, typed: bool = True) -> list[IntegerValue]:
-    """Return the cell of every value as an expression, for each column of a schema.
-
-    Args:
-        typed: Whether the types of the columns are declared. Those of a CSV file are not, so text
-            may be numbers.
-    """
+def cell_expressions(schema: Schema, table: Table) -> list[IntegerValue]:
+    """Return the cell of every value as an expression, for each column of a schema."""
     for name in schema.names:
         if name not in table.columns:
             raise column_error("schema", name, list(table.columns), "table")
-    return [column.expression(table[column.name], typed=typed) for column in schema.columns]
+    return [column.expression(table[column.name]) for column in schema.columns]
 
 
 class _Unbound(Engine):

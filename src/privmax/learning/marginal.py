@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from privmax.best_items import BestItems
 from privmax.errors import ParameterError
-from privmax.learning.stable import PrivateSelector
+from privmax.learning.selector import PrivateSelector
 from privmax.ledger import Ledger
 from privmax.ledger.request import Request
 from privmax.mechanisms.contract import Mechanism

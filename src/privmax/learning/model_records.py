@@ -22,13 +22,13 @@ from privmax.encoding import decode, encode, recordable
 from privmax.learning.schema import Schema
 
 PACKAGES = ("sklearn", "privmax", "diffprivlib")
-"""Whose estimators are read, beside those of the package that the model itself is from."""
+"""Packages whose estimators are read, beside the package of the model itself."""
 
 LEFT_OUT = ("release_",)
 """Of a single run: its cost is not that of the search."""
 
 
-class UnwritableError(Exception):
+class UnwritableModelError(Exception):
     """A fitted attribute has no form in JSON."""
 
 
@@ -36,7 +36,7 @@ def write_model(model: Any) -> dict[str, Any]:
     """Return what `fit` set of a model, as JSON.
 
     Raises:
-        UnwritableError: An attribute has no form in JSON.
+        UnwritableModelError: An attribute has no form in JSON.
 
     Examples:
         >>> from sklearn.naive_bayes import GaussianNB
@@ -94,7 +94,7 @@ def _write(value: Any) -> Any:
         parts = {spec.name: _write(getattr(value, spec.name)) for spec in fields(value)}
         return {"value": _name(value), "fields": parts}
     if not recordable([value]):
-        raise UnwritableError(type(value).__name__)
+        raise UnwritableModelError(type(value).__name__)
     return {"plain": encode(value)}
 
 
@@ -103,7 +103,7 @@ def _write_array(values: NDArray[Any]) -> dict[str, Any]:
     if values.dtype == object:
         return {"objects": [_write(one) for one in values.ravel().tolist()], "shape": shape}
     if values.dtype.kind not in "biufUSMm":
-        raise UnwritableError(str(values.dtype))
+        raise UnwritableModelError(str(values.dtype))
     raw = base64.b64encode(np.ascontiguousarray(values).tobytes()).decode("ascii")
     return {"array": raw, "dtype": values.dtype.str, "shape": shape}
 
@@ -128,7 +128,7 @@ def _read_objects(written: Mapping[str, Any], home: str) -> NDArray[Any]:
 def _read_estimator(written: Mapping[str, Any], home: str) -> Any:
     kind = _find(written["estimator"], (*PACKAGES, home))
     if not issubclass(kind, BaseEstimator):
-        raise UnwritableError(written["estimator"])
+        raise UnwritableModelError(written["estimator"])
     made: Any = object.__new__(kind)
     vars(made).update({name: _read(part, home) for name, part in written["state"].items()})
     return made
@@ -137,7 +137,7 @@ def _read_estimator(written: Mapping[str, Any], home: str) -> Any:
 def _read_value(written: Mapping[str, Any], home: str) -> Any:
     kind = _find(written["value"], ("privmax",))
     if not is_dataclass(kind):
-        raise UnwritableError(written["value"])
+        raise UnwritableModelError(written["value"])
     if "json" in written:
         return kind.from_json(written["json"])  # type: ignore[attr-defined]
     return kind(**{name: _read(part, home) for name, part in written["fields"].items()})
@@ -171,10 +171,10 @@ def _find(name: str, packages: tuple[str, ...]) -> type:
     """
     module, _, path = name.partition(":")
     if module.partition(".")[0] not in packages:
-        raise UnwritableError(name)
+        raise UnwritableModelError(name)
     value: Any = sys.modules.get(module)
     for part in path.split("."):
         value = getattr(value, part, None)
     if not isinstance(value, type):
-        raise UnwritableError(name)
+        raise UnwritableModelError(name)
     return value

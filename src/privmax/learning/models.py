@@ -22,18 +22,16 @@ from privmax.errors import DataError, ParameterError, refuse_given
 from privmax.grouping import IN_REQUEST, combine, moved
 from privmax.labels import label_by_value
 from privmax.learning.columns import column_kind
+from privmax.learning.labels import call_quietly, read_column, refuse_masked
 from privmax.learning.rows import copy_all
 from privmax.learning.scoring import (
     Accuracy,
     Bounds,
     Score,
     ScoringRule,
-    call_quietly,
     count_rows,
     find_score,
     make_rule,
-    read_column,
-    refuse_masked,
 )
 from privmax.ledger import Ledger
 from privmax.ledger.events import ROW
@@ -54,7 +52,7 @@ _ENTRIES = 1 << 23
 _ROWS = 1 << 13
 """... and rows, of anything else and of predictions."""
 _BYTES = 1 << 24
-"""How much of a matrix of predictions is looked at together."""
+"""Bytes of a matrix of predictions that are processed together."""
 
 
 @moved({"scores=privmax.Scores({}=…)": ("resolution", "neighbors"), **IN_REQUEST})

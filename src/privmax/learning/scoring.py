@@ -1,4 +1,4 @@
-"""What one example adds to the total of one model.
+"""The amount that one example adds to the total of one model.
 
 It is a whole number from 0 to `steps`, and depends on that example alone.
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 from numbers import Number
 from typing import Any, Protocol
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
 from privmax.labels import is_missing
+from privmax.learning.labels import call_quietly, read_column, refuse_masked
 from privmax.learning.rows import copy_all
 from privmax.numbers import Number as Given
 from privmax.numbers import exact, positive
@@ -100,7 +101,7 @@ def find_score(scoring: object, score: Score, bounds: Bounds = None) -> tuple[Sc
     if scoring is None:
         return score, None
     if score != "accuracy":
-        raise ParameterError("scoring", scoring, "score says it already", "Give one or the other.")
+        raise ParameterError("scoring", scoring, "score already sets it", "Give one or the other.")
     if not isinstance(scoring, str):
         raise ParameterError(
             "scoring", type(scoring).__name__, "it must be a name: a scorer of scikit-learn sees "
@@ -171,7 +172,7 @@ _NOT_PER_ROW = {
     "neg_log_loss|neg_brier|top_k": _PROBABILITIES,
     "neg_mean_(absolute_percentage|squared_log|poisson|gamma|tweedie|pinball)": _OTHER_MEANS,
 }  # fmt: skip
-"""What other names of scikit-learn stand for, by how they begin."""
+"""Meanings of other names of scikit-learn, by how they begin."""
 
 
 class Accuracy:
@@ -270,41 +271,6 @@ class Clipped:
         return self._edges[kind]
 
 
-def read_column(raw: Any, who: str) -> NDArray[Any]:
-    """Read values as an array in which none depends on the others.
-
-    A list of 1 and "a" does not become one of text.
-
-    Examples:
-        >>> read_column([1, "a"], "y").tolist()
-        [1, 'a']
-    """
-    refuse_masked(raw, who)
-    message = f"{who} gave what cannot be read as an array"
-    listing = _listing(raw)
-    if listing is not None:
-        return _read_list(call_quietly(lambda: list(listing()), message))
-    values = np.asarray(call_quietly(lambda: np.asarray(raw), message))
-    return _objects(values) if values.dtype.kind == "O" and values.ndim == 1 else values
-
-
-def refuse_masked(values: Any, who: str) -> None:
-    """Refuse a masked array.
-
-    What is masked has a value all the same, which may happen to be right.
-
-    Examples:
-        >>> refuse_masked(np.ma.array([1, 2], mask=[True, False]), "A model")
-        Traceback (most recent call last):
-        ...
-        privmax.errors.DataError: A model gave a masked array. ...
-    """
-    if isinstance(values, np.ma.MaskedArray):
-        raise DataError(
-            f"{who} gave a masked array. Fill it (.filled) with a value for missing entries."
-        )
-
-
 def count_rows(rows: Any) -> int:
     """Return how many rows there are.
 
@@ -316,25 +282,6 @@ def count_rows(rows: Any) -> int:
     if shape:
         return int(shape[0])  # a sparse matrix has no length
     return len(rows) if hasattr(rows, "__len__") and shape is None else -1
-
-
-def call_quietly(call: Callable[[], Any], message: str) -> Any:
-    """Return what a call returns; its own error is not passed on, since it may quote the data.
-
-    Examples:
-        >>> call_quietly(lambda: 1 / 0, "The model failed")
-        Traceback (most recent call last):
-        ...
-        privmax.errors.DataError: The model failed (ZeroDivisionError). ...
-    """
-    try:
-        return call()
-    except Exception as error:
-        failure = DataError(
-            f"{message} ({type(error).__name__}). Its own message may quote data and is not shown: "
-            f"try it on public rows."
-        )
-    raise failure  # out here, where the other error is no longer attached to it as its context
 
 
 def _bounds(bounds: Bounds) -> tuple[Fraction, Fraction]:
@@ -366,7 +313,7 @@ _KINDS = {
     "T": "text",
     "S": "bytes",
 }
-"""What is in arrays of NumPy's own types."""
+"""Types of values in arrays of NumPy's own types."""
 
 
 def _comparable(one: NDArray[Any], other: NDArray[Any]) -> bool:
@@ -393,74 +340,6 @@ def _kind(kind: type) -> str:
     if issubclass(kind, Number):
         return "numbers"
     return "text" if issubclass(kind, str) else "bytes" if issubclass(kind, bytes) else ""
-
-
-def _listing(values: Any) -> Callable[[], Any] | None:
-    """Return how to get the Python values of a list or a column; None where NumPy reads it.
-
-    Such columns have a type that is not NumPy's: pandas' own, polars, Arrow.
-
-    As arrays such columns are read by what is in them: whole numbers beside a null become floats,
-    for example, and moments whole numbers beside one that counts nanoseconds.
-    """
-    if isinstance(values, (list, tuple)):
-        return lambda: values
-    kind = getattr(values, "dtype", None)
-    if not hasattr(values, "to_numpy") or (isinstance(kind, np.dtype) and kind.kind not in "mM"):
-        return None
-    if len(getattr(values, "shape", "1")) != 1:
-        return None  # a frame
-    names = (name for name in ("to_list", "to_pylist", "tolist") if hasattr(values, name))
-    method: Callable[[], Any] | None = getattr(values, next(names, ""), None)
-    return method
-
-
-def _read_list(values: Sequence[Any]) -> NDArray[Any]:
-    """Numbers of one type as an array of that type, everything else as Python objects.
-
-    No number is changed by the others: of 2^63 and −1 together NumPy would make floats.
-    """
-    types = set(map(type, values))
-    if len(types) == 1:
-        fitting = _fitting_kinds(types.pop())
-        numbers = np.array(values) if fitting else None
-        if numbers is not None and numbers.dtype.kind in fitting:
-            return numbers
-    return _objects(values)
-
-
-def _fitting_kinds(kind: type) -> str:
-    """Return the kinds of arrays that hold numbers of this type as they are.
-
-    None for other types.
-    """
-    for kinds, types in (
-        ("b", (bool, np.bool_)),
-        ("iu", (int, np.integer)),
-        ("f", (float, np.floating)),
-    ):
-        if kind is types[0] or issubclass(kind, types[1]):
-            return kinds
-    return ""
-
-
-def _objects(values: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
-    """Return values as Python objects.
-
-    Numbers of NumPy become Python's: as objects they would round what they are compared with.
-    pandas' missing value, which cannot be compared at all, becomes None.
-    """
-    plain: Iterable[Any] = values
-    kinds = set(map(type, values))
-    if any(issubclass(kind, np.generic) or kind.__name__ == "NAType" for kind in kinds):
-        plain = map(_plain, values)
-    return np.fromiter(plain, object, len(values))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    return None if type(value).__name__ == "NAType" else value
 
 
 def _equals(one: NDArray[Any], other: NDArray[Any]) -> int:

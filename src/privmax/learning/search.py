@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 
 from privmax.encoding import decode
 from privmax.errors import LedgerError, ParameterError, UnsupportedError
-from privmax.learning.candidates import Grid, check_learner, describe
+from privmax.learning.candidates import SettingsGrid, check_learner, describe
 from privmax.learning.model_records import read_model
 from privmax.learning.search_runs import (
     MOST_TRIALS,
@@ -51,7 +51,7 @@ from privmax.repetition import random_runs
 from privmax.warnings import warn_of_fits
 
 STEPS = 1 << 12
-"""Where the search sets the epsilon of a run, it is a multiple of its own divided by this."""
+"""If the search sets the epsilon of a run, it is a multiple of its own divided by this."""
 
 
 class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -232,13 +232,13 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
             if hasattr(winner.model, "classes_"):
                 self.classes_ = winner.model.classes_
 
-    def _plan(self) -> tuple[Any, RandomRepetition, Grid]:
+    def _plan(self) -> tuple[Any, RandomRepetition, SettingsGrid]:
         """Return the learner as it runs, what runs, and the candidates.
 
         Refuses parameters that are not as they must be.
         """
         learner = self._check_learner()
-        grid = Grid.of(self.params, learner)
+        grid = SettingsGrid.of(self.params, learner)
         rule = read_relation("neighbors", ADD_REMOVE if self.neighbors is None else self.neighbors)
         own = read_neighbors(learner)
         if own not in (None, rule):
@@ -295,7 +295,7 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
             )  # fmt: skip
         return learner.set_params(epsilon=_parameter(total * low / STEPS))
 
-    def _describe(self, template: Any, grid: Grid) -> Description | None:
+    def _describe(self, template: Any, grid: SettingsGrid) -> Description | None:
         """Return what a ledger writes down of a search."""
         if self.ledger is None:
             return None
@@ -303,7 +303,7 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         request = Request.of(self.ledger).id
         if request is not None and " at 0x" in description:
             raise ParameterError(
-                "request", request, "the repr of a candidate does not say what it is",
+                "request", request, "the repr of a candidate does not identify it",
                 "Give it a __repr__, or leave request out.",
             )  # fmt: skip
         options = {
@@ -323,7 +323,7 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
 
 @dataclass(frozen=True)
 class ModelSearch:
-    """Which setting of a learner is the best, with its model. It implements `Releasable`.
+    """Find the best setting of a learner, with its model. It implements `Releasable`.
 
     Args:
         repetition: What runs. It was checked when it was made.
@@ -335,7 +335,7 @@ class ModelSearch:
 
     repetition: RandomRepetition
     template: Any
-    grid: Grid
+    grid: SettingsGrid
     unit: str | None = None
     n_jobs: int | None = None
 
@@ -399,7 +399,7 @@ class ModelSearch:
 
     def release(self, payload: Drawn) -> Release:
         """Return the release of the best run."""
-        run, why = self.repetition, "a search makes a random number of runs"
+        run, why = self.repetition, "makes a random number of runs and releases the best"
         return Release(payload, self.privacy(), run, why, unit=self.unit)
 
     def _make(self, jobs: Iterable[tuple[Any, ...]], coins: Coins) -> Iterator[tuple[int, Any]]:

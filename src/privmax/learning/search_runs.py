@@ -18,10 +18,11 @@ from sklearn.base import clone
 
 from privmax.encoding import encode
 from privmax.errors import DataError, ParameterError, PrivacyWarning
-from privmax.learning.candidates import Grid, Place, check_learner
+from privmax.learning.candidates import Place, SettingsGrid, check_learner
+from privmax.learning.labels import read_column
 from privmax.learning.model_records import write_model
 from privmax.learning.rows import copy_rows
-from privmax.learning.scoring import Accuracy, count_rows, read_column
+from privmax.learning.scoring import Accuracy, count_rows
 from privmax.mechanisms.contract import Relation, read_relation
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.noise.samplers import discrete_gaussian, discrete_laplace
@@ -68,12 +69,12 @@ class RandomRepetition(Parameters):
 
     @property
     def fit_cost(self) -> RunCost:
-        """What the fit of one run costs."""
+        """The cost of the fit of one run."""
         return RunCost(self.epsilon, self.run_delta, self.rho)
 
     @property
     def score_cost(self) -> RunCost:
-        """What the score of one run costs: as much, and nothing with delta."""
+        """The cost of the score of one run: as much, and nothing with delta."""
         return RunCost(rho=self.rho) if self._is_gaussian else RunCost(self.epsilon)
 
     @property
@@ -174,7 +175,7 @@ def _mechanism(learner: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Winner:
-    """What a search released.
+    """The best run of a search, as released.
 
     params   the setting that won
     score    noisy: hold-out rows that it gets right, less those that it gets wrong
@@ -237,7 +238,7 @@ def write_winner(item: Winner) -> dict[str, Any]:
     return {"place": place, "score": item.score, "model": model}
 
 
-def check_parameters(template: Any, grid: Grid, cost: RunCost) -> None:
+def check_parameters(template: Any, grid: SettingsGrid, cost: RunCost) -> None:
     """Meet what learners refuse before anything is charged.
 
     Those of privmax look at their parameters first, and then find two invented rows. Other failures

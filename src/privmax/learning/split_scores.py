@@ -1,4 +1,4 @@
-"""How good a split of a node is, as a whole number that one row more never moves but one way.
+"""Scores of splits of a node: whole numbers that one more row moves in one direction only.
 
 A branch with n_0 and n_1 rows of the two labels, t in all, adds to the score of its split
 

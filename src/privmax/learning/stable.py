@@ -12,61 +12,44 @@ Reference:  Smith & Thakurta, COLT 2013 (stability of the lasso's support);
 
 from __future__ import annotations
 
-import math
-import random
 import warnings
-from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from copy import deepcopy
-from fractions import Fraction
-from functools import cached_property
-from inspect import signature
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, clone
-from sklearn.feature_selection import SelectorMixin
-from sklearn.linear_model import lars_path
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import clone
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # it ships no types
 
 from privmax.best_items import BestItems
 from privmax.choice import Choice, auto
-from privmax.errors import DataError, ParameterError
-from privmax.itemsets.numbering import Numbering, nth_outside
-from privmax.learning.estimator import (
-    _PLACE,
-    _check_types,
-    _mixed_columns,
-    _quietly,
-    _text_names,
-    _width,
-    describe_class,
+from privmax.errors import ParameterError
+from privmax.learning.descriptions import describe_selector, is_vague
+from privmax.learning.selector import PrivateSelector
+from privmax.learning.votes import (
+    Columns,
+    VoteSource,
+    check_selector,
+    count_sets,
+    deal,
+    fixed_randomness,
+    lasso_weights,
+    own_type,
+    pin_randomness,
+    read_columns,
+    top_columns,
 )
-from privmax.learning.pipelines import warn_of_pipeline
-from privmax.learning.scoring import read_column
 from privmax.ledger import Ledger
-from privmax.ledger.events import ROW
-from privmax.ledger.payment import Description
-from privmax.ledger.request import Request, is_strict
-from privmax.mechanisms.contract import Mechanism, Outcome
+from privmax.ledger.request import Request
+from privmax.mechanisms.contract import Mechanism
 from privmax.mechanisms.gap_test import GapTest
 from privmax.mechanisms.registry import MECHANISMS
-from privmax.noise.coins import SYSTEM, Coins
+from privmax.noise.coins import Coins
 from privmax.numbers import Number, positive, probability, whole
-from privmax.privacy import ADD_REMOVE, REPLACE, relation
-from privmax.profile import LARGEST_UNIVERSE, Profile
-from privmax.release import Release, answer
-from privmax.sources.base import PlainSource, Source
-from privmax.sources.containers.pandas import is_column, refuse_rounded
+from privmax.privacy import REPLACE
+from privmax.release import Release
 from privmax.universe import OPEN_UNIVERSE, Universe
-from privmax.warnings import warn_of_fits
-
-Columns = tuple[int, ...]
-"""A set of columns, ascending."""
 
 ALL, NONE, ANY = "all", "none", "any"
 
@@ -74,126 +57,7 @@ MOST_BLOCKS = 1 << 20
 """No more blocks may vote: each takes time and memory."""
 
 WHY = "the set with most votes is released only if it is stable"
-"""Why the gap test runs."""
-
-_NOT_NUMBERS = (
-    "y has a value that is not a finite number. Give numbers, such as 0 and 1 for classes."
-)
-
-
-class PrivateSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """What private selectors of columns share: one release, and a mask."""
-
-    release_: Release
-    ledger: Ledger | Request | None
-    coins: Coins | None
-    neighbors: str | None
-    unit: str | None
-
-    def fit(self, X: Any, y: Any) -> PrivateSelector:
-        """Choose columns, at the cost of one release."""
-        warn_of_pipeline(self)
-        self.__dict__.pop("support_", None)  # a fit that fails leaves no mask of another shape
-        self._check()
-        if is_strict(self.ledger):
-            features = _width(X)
-
-            def read() -> tuple[NDArray[np.float64], NDArray[Any]]:
-                return self._validate(X, y, features)
-        else:
-            self._question(1)  # wrong parameters are told before X is looked at
-            rows = self._validate(X, y)
-            features = rows[0].shape[1]
-
-            def read() -> tuple[NDArray[np.float64], NDArray[Any]]:
-                return rows
-
-        self._check_width(features)
-        question = self._question(features)
-        if self.ledger is None:
-            warn_of_fits(question.privacy(), type(self).__name__)
-        coins = SYSTEM if self.coins is None else deepcopy(self.coins)
-        release = answer(
-            question,
-            lambda stack: self._source(*read(), question, coins),
-            self.ledger,
-            description=Description(type(self).__name__, self._options(features)),
-            coins=coins,
-        )
-        self.n_features_in_ = features  # what was wrong with X, if anything was, is not told
-        if names := _text_names(X):
-            self.feature_names_in_ = np.array(names, dtype=object)
-        self.release_, self.support_ = release, self._mask(release, features)
-        self._warn(release)
-        return self
-
-    def transform(self, X: Any) -> Any:
-        """Return X with the columns that are kept."""
-        keep = super().transform
-        return _quietly(lambda: keep(X), _mixed_columns(X), schema=False)
-
-    def _check(self) -> None:  # most have nothing to check beside the question
-        """Refuse parameters that `_question` does not look at."""
-
-    def _check_width(self, features: int) -> None:  # likewise
-        """Refuse parameters that do not fit so many columns."""
-
-    def _warn(self, release: Release) -> None:  # most have nothing to tell
-        """Warn of a release without columns, when everything is in its place."""
-
-    @abstractmethod
-    def _question(self, features: int) -> BestItems:
-        """Return what runs at what cost, for so many columns."""
-
-    @abstractmethod
-    def _source(
-        self, X: NDArray[np.float64], y: NDArray[Any], question: BestItems, coins: Coins
-    ) -> Source:
-        """Return the candidates and their scores."""
-
-    @abstractmethod
-    def _options(self, features: int) -> dict[str, object]:
-        """Return what a ledger writes down of a fit."""
-
-    @abstractmethod
-    def _mask(self, release: Release, features: int) -> NDArray[np.bool_]:
-        """Return which columns are kept."""
-
-    def _validate(
-        self, X: Any, y: Any, features: int | None = None
-    ) -> tuple[NDArray[np.float64], NDArray[Any]]:
-        _check_types(X, schema=False)
-        if isinstance(y, (list, tuple)) or is_column(y):
-            # no label decides of what type others are
-            y = read_column(refuse_rounded(y), "y").astype(object)
-        X, y = _quietly(
-            lambda: validate_data(self, X, y, dtype=np.float64, ensure_min_samples=1),
-            _mixed_columns(X),
-            schema=False,
-        )
-        if features is not None and X.shape[1] != features:
-            raise DataError("X does not have as many columns as its shape says.")
-        return X, _as_numbers(y) if self._needs_numbers() else y
-
-    def _needs_numbers(self) -> bool:
-        return True
-
-    def _rows(self) -> str:
-        """Return the relation of rows that the cost is stated for."""
-        return ADD_REMOVE if self.neighbors is None else relation(self.neighbors)
-
-    def _unit(self) -> str:
-        return ROW if self.unit is None else self.unit
-
-    def _get_support_mask(self) -> NDArray[np.bool_]:
-        check_is_fitted(self, "support_")
-        return self.support_
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = True
-        tags.target_tags.required = True
-        return tags
+"""The reason for the gap test."""
 
 
 class StableSelector(PrivateSelector):
@@ -281,10 +145,10 @@ class StableSelector(PrivateSelector):
             check_selector(self.estimator)
         if self.ledger is None or Request.of(self.ledger).id is None:
             return
-        if _is_vague(describe_selector(self.estimator)):
+        if is_vague(describe_selector(self.estimator)):
             raise ParameterError(
                 "request", Request.of(self.ledger).id, "a repeated request must ask the same, and "
-                "the estimator has a parameter whose repr does not say what it is",
+                "the estimator has a parameter whose repr does not identify it",
                 "Use named functions and objects with a __repr__, or leave request out.",
             )  # fmt: skip
 
@@ -366,14 +230,14 @@ class StableSelector(PrivateSelector):
         blocks = self._count_blocks(question)
         vote = self._vote()
         parts = deal(len(X), blocks, coins)
-        with threadpool_limits(limits=1), _fixed_randomness() as reset:
+        with threadpool_limits(limits=1), fixed_randomness() as reset:
             votes: Counter[Columns] = Counter()
             filled = [part for part in parts if part.size]
             empty = [part for part in parts if not part.size]
             # A vote is a function of the rows of its block: one without rows votes for all of them.
             for part in (*filled, *empty[:1]):
                 reset()
-                votes[vote(X[part], _own_type(y[part]))] += 1 if part.size else len(empty)
+                votes[vote(X[part], own_type(y[part]))] += 1 if part.size else len(empty)
         return VoteSource(votes, X.shape[1], self.size, question.universe.size)
 
     def _vote(self) -> Callable[[NDArray[np.float64], NDArray[Any]], Columns]:
@@ -388,7 +252,7 @@ class StableSelector(PrivateSelector):
                     if estimator is None:
                         weights = lasso_weights(X, y, min(size or 1, features))
                         return top_columns(weights, min(size or 1, features))
-                    model = _pin(clone(estimator)).fit(X, y)
+                    model = pin_randomness(clone(estimator)).fit(X, y)
                     return read_columns(model, features, size)
             except Exception:  # whatever went wrong, and its message, belongs to the block
                 return ()
@@ -407,7 +271,7 @@ class StableSelector(PrivateSelector):
 
     def _describe_estimator(self) -> str:
         description = describe_selector(self.estimator)
-        return type(self.estimator).__name__ if _is_vague(description) else description
+        return type(self.estimator).__name__ if is_vague(description) else description
 
     def _mask(self, release: Release, features: int) -> NDArray[np.bool_]:
         self.blocks_ = self._count_blocks(self._question(features))
@@ -458,262 +322,3 @@ def choose_stable(*, epsilon: Number, delta: Number, universe: Universe, **optio
         neighbors=REPLACE,
     )
     return Choice(test, WHY)
-
-
-class VoteSource(PlainSource):
-    """Sets of columns and their votes. It is private.
-
-    Examples:
-        >>> source = VoteSource(Counter({(0, 2): 5, (1, 2): 1}), features=3, size=2, universe=4)
-        >>> source
-        VoteSource(<private>)
-        >>> source.names([Outcome(5), Outcome(1), Outcome(0), Outcome(0, 1), Outcome(None)])
-        [(0, 2), (1, 2), (), (0, 1), None]
-    """
-
-    step = Fraction(1)
-
-    def __init__(
-        self, votes: Counter[Columns], features: int, size: int | None, universe: int | None
-    ) -> None:
-        self._votes, self._features, self._size = votes, features, size
-        self.profile = Profile(Counter(votes.values()).items(), universe=universe)
-
-    def __repr__(self) -> str:
-        return "VoteSource(<private>)"
-
-    def names(self, outcomes: Sequence[Outcome]) -> list[Columns | None]:
-        """Return the set each outcome stands for; None for no answer."""
-        return [self._name(outcome) for outcome in outcomes]
-
-    def _name(self, outcome: Outcome) -> Columns | None:
-        score = outcome.score
-        if score is None:
-            return None
-        listed = sorted(
-            one
-            for one, votes in self._votes.items()
-            if (votes <= score if outcome.below else votes == score)
-        )
-        if outcome.index < len(listed):
-            return listed[outcome.index]
-        numbers = sorted(map(self._rank, self._votes))
-        return self._unrank(nth_outside(outcome.index - len(listed), numbers))
-
-    @cached_property
-    def _numbering(self) -> Numbering:
-        sizes = range(1, self._features + 1)
-        if self._size is not None:
-            size = min(self._size, self._features)
-            sizes = range(size, size + 1)
-        return Numbering(self._features, sizes)
-
-    def _rank(self, columns: Columns) -> int:
-        """Return the number of a set; that of no columns is 0."""
-        return 1 + self._numbering.rank(columns) if columns else 0
-
-    def _unrank(self, number: int) -> Columns:
-        return self._numbering.unrank(number - 1) if number else ()
-
-
-def count_sets(features: int, size: int | None) -> int | None:
-    """Count the sets of columns, that of none included.
-
-    None where they are too many for a closed universe.
-
-    Examples:
-        >>> count_sets(10, 2), count_sets(10, None), count_sets(10**6, 500)
-        (46, 1024, None)
-    """
-    if size is None:
-        return 1 << features if features < LARGEST_UNIVERSE.bit_length() else None
-    number = 1 + math.comb(features, min(size, features))
-    return number if number <= LARGEST_UNIVERSE else None
-
-
-def deal(rows: int, blocks: int, coins: Coins) -> list[NDArray[np.intp]]:
-    """Return the rows of each block: every row goes to one of them by 64 coins of its own.
-
-    Examples:
-        >>> parts = deal(10, 3, SYSTEM)
-        >>> sorted(np.concatenate(parts).tolist())
-        [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
-    """
-    drawn = np.frombuffer(coins.bytes(8 * rows), np.uint64) % np.uint64(blocks)
-    order = np.argsort(drawn, kind="stable")
-    ends = np.searchsorted(drawn[order], np.arange(1, blocks, dtype=np.uint64))
-    return np.split(order, ends)
-
-
-def lasso_weights(X: NDArray[np.float64], y: NDArray[Any], size: int) -> NDArray[np.float64]:
-    """Coefficients at the first step of the lasso's path with `size` columns, standardized here.
-
-    Examples:
-        >>> X = np.array([[1.0, 0, 1], [0, 1, 0], [1, 1, 1], [0, 0, 1]])
-        >>> np.flatnonzero(lasso_weights(X, X[:, 0], 1)).tolist()
-        [0]
-    """
-    spread = X.std(axis=0)
-    scaled = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1)
-    target = np.asarray(y, np.float64)
-    _, _, path = lars_path(scaled, target - target.mean(), method="lasso", max_iter=4 * size + 8)
-    many = (path != 0).sum(axis=0)
-    enough = np.flatnonzero(many >= size)
-    weights: NDArray[np.float64] = path[:, enough[0] if enough.size else -1]
-    return weights
-
-
-def top_columns(weights: NDArray[np.float64], size: int) -> Columns:
-    """Return the columns of the largest weights, the first of equals.
-
-    Raises:
-        ValueError: A weight is no number, or fewer are other than 0.
-
-    Examples:
-        >>> top_columns(np.array([0.5, -2.0, 0.5]), 2)
-        (0, 1)
-    """
-    size_of = np.abs(np.asarray(weights, np.float64))
-    if not np.isfinite(size_of).all() or np.count_nonzero(size_of) < size:
-        raise ValueError("there are not as many weights")
-    order = np.argsort(-size_of, kind="stable")
-    return tuple(sorted(order[:size].tolist()))
-
-
-def read_columns(model: Any, features: int, size: int | None) -> Columns:
-    """Return what a fitted selector or model selects: by itself, or its `size` heaviest columns.
-
-    Examples:
-        >>> from sklearn.linear_model import Lasso
-        >>> X = np.eye(4)
-        >>> read_columns(Lasso(alpha=0.01).fit(X, X[:, 2]), 4, None)
-        (2,)
-    """
-    model = model.steps[-1][1] if hasattr(model, "steps") else model
-    weights = getattr(model, "coef_", None)
-    if weights is None:
-        weights = getattr(model, "feature_importances_", None)
-    if hasattr(model, "get_support") and (size is None or weights is None):
-        mask = np.asarray(model.get_support())
-        if mask.shape != (features,):
-            raise ValueError("the mask has another shape")
-        if size is not None and np.count_nonzero(mask) != min(size, features):
-            raise ValueError("the mask has another size")
-        return tuple(np.flatnonzero(mask).tolist())
-    total = np.abs(np.asarray(weights, np.float64)).reshape(-1, features).sum(axis=0)
-    if size is None:
-        return tuple(np.flatnonzero(total).tolist())
-    return top_columns(total, min(size, features))
-
-
-def check_selector(estimator: Any) -> None:
-    """Refuse what cannot select columns in any block, as far as that is public.
-
-    Raises:
-        ParameterError: It is no estimator, or a pipeline that changes the columns.
-
-    Examples:
-        >>> check_selector("lasso")
-        Traceback (most recent call last):
-        ...
-        privmax.errors.ParameterError: estimator='lasso' is not allowed: ...
-    """
-    if isinstance(estimator, type) or not all(
-        hasattr(estimator, name) for name in ("fit", "get_params")
-    ):
-        raise ParameterError(
-            "estimator", estimator, "it must be a selector or a model of scikit-learn",
-            "For example Lasso(alpha=0.1).",
-        )  # fmt: skip
-    for name, step in getattr(estimator, "steps", [])[:-1]:
-        if not isinstance(step, OneToOneFeatureMixin | str | None):
-            raise ParameterError(
-                "estimator", f"<pipeline with {name}>", "that step need not keep the columns as "
-                "they are, so coefficients after it are not those of columns",
-                "Leave it out.",
-            )  # fmt: skip
-
-
-def describe_selector(value: Any) -> str:
-    """Describe an estimator as a ledger writes it, the same in every process.
-
-    Parameters at their defaults are left out.
-
-    Examples:
-        >>> from sklearn.feature_selection import SelectKBest, f_regression
-        >>> describe_selector(SelectKBest(f_regression, k=3))
-        'SelectKBest(k=3, score_func=sklearn.feature_selection._univariate_selection.f_regression)'
-    """
-    if hasattr(value, "__qualname__"):  # a function or a class
-        return f"{value.__module__}.{value.__qualname__}"
-    if isinstance(value, list | tuple):
-        return f"{type(value).__name__}({', '.join(map(describe_selector, value))})"
-    if isinstance(value, dict):
-        parts = [f"{key!r}: {describe_selector(setting)}" for key, setting in value.items()]
-        return f"{{{', '.join(parts)}}}"
-    if not hasattr(value, "get_params"):
-        return describe_class(value)
-    usual = {
-        name: getattr(parameter, "default", None)
-        for name, parameter in signature(type(value)).parameters.items()
-    }
-    arguments = [
-        f"{name}={described}"
-        for name, setting in sorted(value.get_params(deep=False).items())
-        if (described := describe_selector(setting)) != describe_selector(usual.get(name))
-    ]
-    return f"{type(value).__name__}({', '.join(arguments)})"
-
-
-def _is_vague(description: str) -> bool:
-    """Return whether a description could be that of another, or is another in each process."""
-    return any(sign in description for sign in (_PLACE, "<lambda>", "<locals>"))
-
-
-def _as_numbers(y: NDArray[Any]) -> NDArray[np.float64]:
-    """Return y as floats, each value by itself."""
-    numbers = None
-    if y.dtype.kind in "biufO":
-        with suppress(TypeError, ValueError, OverflowError):
-            numbers = y.astype(np.float64)
-    if numbers is None or not np.isfinite(numbers).all():
-        raise DataError(_NOT_NUMBERS)
-    return numbers
-
-
-def _own_type(y: NDArray[Any]) -> NDArray[Any]:
-    """Return the labels of a block, of the type they have there.
-
-    Not one that labels elsewhere give.
-    """
-    return y if y.dtype.kind in "biuf" else read_column(y.tolist(), "y")
-
-
-def _pin(model: Any) -> Any:
-    """Set every open random state of a model to 0, and its jobs to one at a time.
-
-    Sums of several threads depend on which is done first.
-    """
-    parameters = {name: (name.split("__")[-1], value) for name, value in model.get_params().items()}
-    states = {name: 0 for name, one in parameters.items() if one == ("random_state", None)}
-    jobs = {name: 1 for name, one in parameters.items() if one[0] == "n_jobs"}
-    return model.set_params(**states, **jobs)
-
-
-@contextmanager
-def _fixed_randomness() -> Iterator[Callable[[], None]]:
-    """Provide a call that sets the global states of random numbers, always the same way.
-
-    They are NumPy's and Python's; at the end they are what they were.
-    """
-    before = np.random.get_state(), random.getstate()  # selectors may use them
-
-    def reset() -> None:
-        np.random.seed(0)
-        random.seed(0)
-
-    try:
-        yield reset
-    finally:
-        np.random.set_state(before[0])
-        random.setstate(before[1])

@@ -9,10 +9,8 @@ Reference:  Friedman & Schuster, KDD 2010
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from copy import deepcopy
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -20,29 +18,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privmax.errors import DataError, ParameterError
-from privmax.learning.additive.model import Codes
-from privmax.learning.additive.reading import (
-    check_columns,
-    check_schema,
-    read_examples,
-    read_labels,
-    refuse_table,
-    sort_chances,
-    tag_classifier,
-    unfit_record,
-)
+from privmax.learning.additive.model import Codes, is_sum
+from privmax.learning.additive.rounds import beyond_noise
 from privmax.learning.additive.words import name_cells
-from privmax.learning.columns import is_frame
-from privmax.learning.pipelines import warn_of_pipeline
+from privmax.learning.model_fit import ModelFit
+from privmax.learning.reading import read_examples, refuse_table
 from privmax.learning.schema import Schema
+from privmax.learning.schema_learner import LabelLearner
 from privmax.learning.split_scores import NAMES, MaxScore, SplitScore, read_name, read_score
 from privmax.ledger import Ledger
-from privmax.ledger.events import ROW, Charge, label
-from privmax.ledger.payment import Description
 from privmax.ledger.request import Request
 from privmax.mechanisms.contract import Relation, read_relation
 from privmax.mechanisms.exponential import Exponential
@@ -58,11 +45,8 @@ from privmax.parameters import (
     optional,
     parameter,
 )
-from privmax.payload import Drawn
 from privmax.privacy import ADD_REMOVE, Privacy, drift
-from privmax.release import Release, answer
-from privmax.sources.memory import MemorySource
-from privmax.warnings import warn_of_fits
+from privmax.sources.positions import Positions
 
 DEEPEST = 12
 """A tree of this depth has 4,096 leaves."""
@@ -71,7 +55,7 @@ MAX = MaxScore()
 
 
 class TreeSplits(Parameters):
-    """How a tree spends epsilon: the same on each level of splits, and on the counts in leaves.
+    """The split of epsilon in a tree: the same for each level of splits, and for the leaf counts.
 
     Args:
         epsilon: What the fit costs.
@@ -95,6 +79,7 @@ class TreeSplits(Parameters):
     k = 1
     ranked = True
     bounded_range = False
+    rho = None
 
     def __repr__(self) -> str:
         """As before there were scores to choose from: ledgers keep it with each request."""
@@ -110,25 +95,27 @@ class TreeSplits(Parameters):
         return self.epsilon / ((self.depth + 1) * drift(self.neighbors))
 
     @cached_property
+    def chooser(self) -> Exponential:
+        """The mechanism that draws a split; the scores of one node are monotone."""
+        return Exponential(epsilon=self.level)
+
+    @cached_property
     def split_score(self) -> SplitScore:
-        """What the splits are scored by."""
+        """The score of splits."""
         return read_score(self.criterion, self.rows)
 
     def check(self) -> None:
         """Refuse an epsilon for which there is no noise, before anything is read or charged.
 
         Raises:
-            ParameterError: It is too small, or the score lacks its bound on rows.
+            ParameterError: It is too small or too large, or the score lacks its bound on rows.
         """
         read_score(self.criterion, self.rows)
         try:
             bulk.discrete_laplace(1 / self.level, 0, SYSTEM)
+            _ = self.chooser
         except ParameterError:
-            raise ParameterError(
-                "epsilon", float(self.epsilon),
-                f"it leaves too little for each of {self.depth + 1} draws",
-                "Use a larger epsilon; common values are between 0.1 and 3.",
-            ) from None  # fmt: skip
+            raise beyond_noise(self.epsilon, f"each of {self.depth + 1} draws") from None
 
 
 @dataclass(frozen=True)
@@ -168,7 +155,7 @@ class Split:
 
     @property
     def depth(self) -> int:
-        """How many splits lie on the longest way to a leaf."""
+        """The number of splits on the longest path to a leaf."""
         return 1 + max(self.first.depth, self.second.depth)
 
     def to_json(self) -> Any:
@@ -247,7 +234,6 @@ def grow(
 ) -> Split | Leaf:
     """Return a tree: what is returned is released."""
     splits = list_splits(schema)
-    chooser = Exponential(epsilon=terms.level)  # the scores of one node are monotone
 
     def node(codes: Codes, labels: NDArray[np.bool_], depth: int) -> Split | Leaf:
         if depth == 0:
@@ -256,10 +242,8 @@ def grow(
             first, second = (np.array([len(labels) - second, second]) + noise).tolist()
             return Leaf((first, second))
         scores = score_splits(codes, labels, schema, terms.split_score)
-        source = MemorySource(
-            scores, universe=len(splits), sensitivity=terms.split_score.sensitivity
-        )
-        feature, cells = splits[source.name(chooser.draw(source.profile, coins))]
+        scored = Positions(scores, terms.split_score.sensitivity)
+        feature, cells = splits[scored.find(terms.chooser.draw(scored.profile, coins))]
         go = np.isin(codes[feature], cells)
         return Split(
             feature,
@@ -271,7 +255,7 @@ def grow(
     return node(codes, labels, terms.depth)
 
 
-class PrivateTree(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class PrivateTree(LabelLearner):
     """A decision tree for two labels, each split chosen by the exponential mechanism.
 
     ONE ROW IS ONE INDIVIDUAL, and every `fit` pays again.
@@ -298,6 +282,13 @@ class PrivateTree(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scik
         ['x < 5000: 0', 'not (x < 5000): 1']
     """
 
+    tree_: Split | Leaf
+
+    _title = "PrivateTree"
+    _fitted = "tree_"
+    _nothing = Leaf((0, 0))
+    _no_answer = "tree_ has no splits and both labels are equally likely"
+
     def __init__(
         self,
         schema: Schema | None = None,
@@ -323,85 +314,32 @@ class PrivateTree(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scik
         self.ledger = ledger
         self.coins = coins
 
-    def fit(self, X: Any, y: Any) -> PrivateTree:
-        """Grow a tree, at the cost of one release."""
-        warn_of_pipeline(self)
-        schema, labels = check_schema(self.schema), read_labels(self.labels)
-        splits = self._splits()
-        refuse_table(X)
-        check_columns(schema, X)
-        unit = ROW if self.unit is None else self.unit
-        question = TreeFit(splits, schema, unit)
-        for name in ("tree_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
-        if self.ledger is None:
-            warn_of_fits(splits.privacy(), "PrivateTree")
-
-        def read(stack: ExitStack) -> TreeRows:
-            rows = TreeRows(*read_examples(schema, X, y, labels))
-            if splits.rows is not None and len(rows.labels) > splits.rows:
-                raise DataError("There are more rows than the bound that was declared as rows.")
-            return rows
-
-        options = {"schema": repr(schema), "labels": labels.tolist()}
-        description = None if self.ledger is None else Description("PrivateTree", options)
-        coins = SYSTEM if self.coins is None else deepcopy(self.coins)
-        release = answer(question, read, self.ledger, description=description, coins=coins)
-        if release.item is None:
-            warnings.warn(
-                "No answer: the fit failed after it was charged, so tree_ has no splits and both "
-                "labels are equally likely.",
-                stacklevel=2,
-            )
-        self.tree_: Split | Leaf = Leaf((0, 0)) if release.item is None else release.item
-        self.release_, self.schema_ = release, schema
-        self.labels_, self.classes_ = labels, np.sort(labels)
-        self.n_features_in_ = schema.features
-        if is_frame(X):
-            self.feature_names_in_ = np.array(schema.names, dtype=object)
-        return self
-
-    def privacy_cost(self) -> Charge:
-        """Return what one `fit` costs. No data is needed.
-
-        Examples:
-            >>> PrivateTree(epsilon=1).privacy_cost().privacy
-            Privacy(epsilon=1, delta=0)
-        """
-        return price_splits(self._splits(), ROW if self.unit is None else self.unit)
-
-    def _splits(self) -> TreeSplits:
-        """Return what each draw costs, if all parameters are as they must be."""
-        if self.epsilon is None:
-            raise ParameterError.required("epsilon", "", "Give epsilon.")
+    def _make_terms(self, epsilon: Number, neighbors: str) -> TreeSplits:
         if whole("depth", self.depth) > DEEPEST:
             raise ParameterError("depth", self.depth, f"it must be at most {DEEPEST}", "Use 3.")
-        neighbors = ADD_REMOVE if self.neighbors is None else self.neighbors
-        splits = TreeSplits(
-            epsilon=self.epsilon,
+        return TreeSplits(
+            epsilon=epsilon,
             depth=self.depth,
             neighbors=neighbors,
             criterion=self.criterion,
             rows=self.rows,
         )
-        splits.check()
-        return splits
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the chance of each label, for every row of X, in the order of `classes_`."""
-        second = self._chances(X)
-        return sort_chances(second, self.labels_)
+    def _question(self, schema: Schema, unit: str) -> TreeFit:
+        return TreeFit(self._terms(), schema, unit)
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the likelier label of every row of X."""
-        second = self._chances(X)
-        return self.labels_[(second > 0.5).astype(np.intp)]
-
-    def _chances(self, X: Any) -> NDArray[np.float64]:
-        """Of the second declared label."""
-        check_is_fitted(self, "tree_")
+    def _plan_reading(
+        self, X: Any, y: Any, schema: Schema, targets: NDArray[Any]
+    ) -> Callable[[ExitStack], TreeRows]:
         refuse_table(X)
-        return self.tree_.chances(self.schema_.codes(X))
+
+        def read(stack: ExitStack) -> TreeRows:
+            rows = TreeRows(*read_examples(schema, X, y, targets))
+            if self.rows is not None and len(rows.labels) > self.rows:
+                raise DataError("There are more rows than the bound that was declared as rows.")
+            return rows
+
+        return read
 
     @property
     def rules_(self) -> list[str]:
@@ -409,90 +347,38 @@ class PrivateTree(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scik
         check_is_fitted(self, "tree_")
         return list(self.tree_.tell(self.schema_, self.labels_.tolist()))
 
-    def __sklearn_tags__(self) -> Any:
-        return tag_classifier(super().__sklearn_tags__())
-
 
 @dataclass(frozen=True)
-class TreeFit:
-    """Which tree fits: it is grown split by split, and a ledger keeps the whole of it.
-
-    It implements `Releasable`.
+class TreeFit(ModelFit["TreeRows", Split | Leaf]):
+    """Grow a tree split by split; a ledger keeps all of it.
 
     Args:
-        splits: How the fit spends its budget. They were checked when they were made.
+        terms: How the fit spends its budget. They were checked when they were made.
         schema: The columns.
         unit: What the cost hides.
     """
 
-    splits: TreeSplits
+    terms: TreeSplits
     schema: Schema
     unit: str | None = None
 
-    def __post_init__(self) -> None:
-        if self.unit is not None:
-            label("unit", self.unit)
+    noun = "tree"
+    why = "grows a tree split by split"
 
-    def describe(self) -> str:
-        """Return what runs."""
-        return repr(self.splits)
-
-    def privacy(self) -> Privacy:
-        """Return what the fit costs."""
-        return self.splits.privacy()
-
-    def charge(self) -> Charge:
-        """Return what to charge."""
-        return price_splits(self.splits, self.unit)
-
-    def check(self) -> None:
-        """There is nothing to refuse: splits serve every schema."""
-
-    def preflight(self, source: TreeRows) -> None:
-        """Nothing more is to be met: the rows are read."""
-
-    def draw(self, source: TreeRows, coins: Coins) -> Drawn:
+    def fit(self, source: TreeRows, coins: Coins) -> Split | Leaf:
         """Return a tree."""
-        tree = grow(source.codes, source.labels, self.schema, self.splits, coins)
-        return Drawn((tree,))
+        return grow(source.codes, source.labels, self.schema, self.terms, coins)
 
-    def draw_nothing(self) -> Drawn:
-        """No tree."""
-        return Drawn()
-
-    def write(self, payload: Drawn, source: TreeRows) -> dict[str, Any]:
-        """Write what was drawn for a ledger."""
-        return payload.to_json(lambda node: node.to_json())
-
-    def read(self, written: Mapping[str, Any]) -> Drawn:
-        """Return what a ledger recorded."""
-        return Drawn.from_json(written, self.read_tree)
-
-    def read_tree(self, written: Any) -> Split | Leaf:
-        """Read a tree that a ledger keeps, if it is one of this schema."""
-        try:
-            tree = read_node(written)
-            if _is_grown(tree, set(list_splits(self.schema)), self.splits.depth):
-                return tree
-        except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
-            pass  # it is not even of that form
-        raise unfit_record("tree")
-
-    def release(self, payload: Drawn) -> Release:
-        """Return the release of a tree."""
-        why = "a tree is grown split by split"
-        return Release(payload, self.privacy(), self.splits, why, unit=self.unit)
-
-
-def price_splits(splits: TreeSplits, unit: str | None) -> Charge:
-    """Return what all draws for a tree cost."""
-    return Charge(splits.privacy(), neighbors=splits.neighbors, unit=unit)
+    def parse(self, written: Any) -> Split | Leaf | None:
+        """Return a recorded tree, if it has splits of these columns."""
+        tree = read_node(written)
+        return tree if _is_grown(tree, set(list_splits(self.schema)), self.terms.depth) else None
 
 
 def _is_grown(node: Split | Leaf, splits: set[tuple[int, tuple[int, ...]]], depth: int) -> bool:
     """Return whether a node has all its levels, and splits that there are."""
     if isinstance(node, Leaf):
-        return depth == 0 and len(node.counts) == 2 and all(type(one) is int for one in node.counts)
+        return depth == 0 and len(node.counts) == 2 and all(is_sum(one) for one in node.counts)
     return (
         depth > 0
         and (node.feature, node.cells) in splits

@@ -21,8 +21,8 @@ from privmax.encoding import recordable
 from privmax.errors import DataError, ParameterError
 from privmax.grouping import IN_REQUEST, moved
 from privmax.labels import label_by_value
+from privmax.learning.labels import call_quietly
 from privmax.learning.rows import copy_all
-from privmax.learning.scoring import call_quietly
 from privmax.ledger import Ledger
 from privmax.ledger.events import ROW
 from privmax.ledger.payment import Description
@@ -39,7 +39,7 @@ from privmax.universe import Universe
 
 
 class Stability:
-    """How far one row can move the score of any candidate. It is the caller's promise.
+    """The most by which one row can move the score of any candidate, as the caller promises.
 
     Args:
         training: When one training row is exchanged for another: β₁/n of Chaudhuri and Vinterbo.

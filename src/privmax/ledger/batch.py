@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from privmax.errors import AnswerError, BudgetError, LedgerError
-from privmax.ledger.charging import (
-    CommittedCharge,
-    Order,
-    charge_in,
-    find_recorded,
-    look_up,
-    make_order,
-    record_in,
-)
+from privmax.ledger.charging import Order, make_order
+from privmax.ledger.commits import Entry, commit_all
 from privmax.ledger.events import Charge, portable
 from privmax.ledger.reservation import Reservation
-from privmax.ledger.rows import Rows, UnwritableError
+from privmax.ledger.rows import UnwritableError
 
 if TYPE_CHECKING:
     from privmax.ledger.ledger import Ledger
@@ -40,13 +32,16 @@ class Batch:
     A reservation is worth something only after the block: until then its `seq`, `recorded` and
     `answer` are refused, and nothing may be drawn for it. So charge in one batch, draw, and record
     in the next one. One batch may be shared between threads.
+
+    Args:
+        ledger: What is charged.
     """
 
     def __init__(self, ledger: Ledger) -> None:
         self._chain = ledger._chain
         self._lock = threading.Lock()
         self._open = False
-        self._entries: list[tuple[Reservation, Order | dict[str, Any]]] | None = []
+        self._entries: list[Entry] | None = []
 
     def charge(
         self,
@@ -58,10 +53,17 @@ class Batch:
     ) -> Reservation:
         """Ask for a charge, as of `Ledger.charge`.
 
-        The reservation has its request id now, and all else later.
+        Args:
+            price: As there.
+            what: As there.
+            request: As there.
+            account: As there.
+
+        Returns:
+            The reservation. It has its request id now, and all else later.
         """
         order = make_order(self._chain, price, what, request, account)
-        reservation = Reservation(self._chain, order.request, None)
+        reservation = Reservation(self._chain, order.request)
         self._add(reservation, order)
         return reservation
 
@@ -70,8 +72,13 @@ class Batch:
 
         After the block, release `reservation.answer`, which may be another's.
 
-        AnswerError at the end of the block: it may have to do with one of the answers. Record each
-        by itself then, with `Reservation.record`; draw nothing again.
+        Args:
+            reservation: A charge that is committed.
+            answer: What was drawn for it, as JSON.
+
+        Raises:
+            AnswerError: At the end of the block; it may have to do with one of the answers. Record
+                each by itself then, with `Reservation.record`; draw nothing again.
         """
         failure: BaseException | None = None
         try:
@@ -133,48 +140,15 @@ class Batch:
                     "Nothing was charged or recorded by this call: a batch takes requests only "
                     "inside its block, with ledger.batch() as batch."
                 )
-            self._entries.append((reservation, entry))
+            self._entries.append(Entry(reservation, entry))
 
-    def _commit(self, entries: list[tuple[Reservation, Order | dict[str, Any]]]) -> None:
-        chain = self._chain
-        wanted = look_up(
-            chain,
-            [entry if isinstance(entry, Order) else own._charge_row for own, entry in entries],
-        )
-        with chain.store.writing(chain.name, None, wanted) as rows:
-            self._close(rows, [own for own, entry in entries if isinstance(entry, dict)])
-            done = [
-                self._write(rows, own, entry, place)
-                for place, (own, entry) in enumerate(entries, 1)
-            ]
-        for (reservation, entry), charge in zip(entries, done, strict=True):
-            chain.note(charge.row)
-            if isinstance(entry, Order):
-                reservation._charge(charge)
-            else:
-                reservation._settle(charge.row)
-
-    def _close(self, rows: Rows, reservations: list[Reservation]) -> None:
-        """Note that answers were drawn, before anything of the batch is written."""
-        find = partial(find_recorded, self._chain, rows)
-        unanswered = [own for own in reservations if find(own._charge_row, ours=own._ours) is None]
-        if unanswered:
-            rows.close([own._charge_row for own in unanswered])
-        for own in unanswered:
-            own._ours = True
-
-    def _write(
-        self, rows: Rows, reservation: Reservation, entry: Order | dict[str, Any], place: int
-    ) -> CommittedCharge:
-        """Return the charge; or, where an answer is recorded, the event that does so."""
-        if not isinstance(entry, Order):
-            row = record_in(self._chain, rows, reservation._charge_row, entry, ours=True)
-            return CommittedCharge(row)
-        try:
-            return charge_in(self._chain, rows, entry)
-        except BudgetError as error:
+    def _commit(self, entries: list[Entry]) -> None:
+        def refuse(number: int, error: BudgetError) -> None:
+            request = entries[number].reservation.request
             error.add_note(
-                f"It was request {entry.request!r}, number {place} of a batch. Nothing of the "
+                f"It was request {request!r}, number {number + 1} of a batch. Nothing of the "
                 "batch is charged."
             )
-            raise
+            raise error
+
+        commit_all(self._chain, entries, refuse)

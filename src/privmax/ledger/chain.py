@@ -12,23 +12,28 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privmax.errors import LedgerError
-from privmax.ledger.events import SCHEMA, Charge, Event, Row, canonical, privacy_of, seal
+from privmax.ledger.events import SCHEMA, Event, Row, canonical, privacy_of, seal
+from privmax.ledger.group import Group
 from privmax.ledger.parts import Part
 from privmax.ledger.replay import Totals, follows, totals_of
 from privmax.ledger.rows import Draft, Rows, Store
-from privmax.ledger.rules import CompositionRule, Total, find_rule
+from privmax.ledger.rules import CompositionRule, find_rule
 from privmax.ledger.shapes import UNREADABLE, FormError, parse
 from privmax.privacy import Privacy
 
+if TYPE_CHECKING:
+    from privmax.ledger.commits import Entry
+
 MOST_NAMES = 10
-"""How many names of ledgers or accounts an error lists."""
+"""The most names of ledgers or accounts that an error lists."""
 
 
 class Origin(NamedTuple):
-    """What a ledger was made with.
+    """The origin of a ledger.
 
     Attributes:
         budget: Its first budget.
@@ -47,6 +52,7 @@ class Origin(NamedTuple):
     units: bool
 
 
+@dataclass(eq=False, repr=False)
 class Chain:
     """The events of one ledger, and what one handle knows about them.
 
@@ -56,15 +62,16 @@ class Chain:
         who: Who charges it.
         known: The last event that was seen to follow from those before it.
         seen: Number and hash of the last event that this handle knows to be committed.
+        group: The threads that charge or record by this handle, and are served together.
     """
 
-    def __init__(self, name: str, store: Store, who: str) -> None:
-        self.name = name
-        self.store = store
-        self.who = who
-        self.known: Row | None = None
-        self.seen: tuple[int, str] | None = None
-        self._origin: Origin | None = None
+    name: str
+    store: Store
+    who: str
+    known: Row | None = None
+    seen: tuple[int, str] | None = None
+    group: Group[Entry] = field(default_factory=Group)
+    _origin: Origin | None = None
 
     @contextmanager
     def reading(self) -> Iterator[Rows]:
@@ -76,20 +83,12 @@ class Chain:
 
     @property
     def origin(self) -> Origin:
-        """What the ledger was made with."""
+        """The origin of the ledger."""
         if self._origin is None:
             with self.reading():
                 pass  # which reads it
         assert self._origin is not None
         return self._origin
-
-    def takes(self, total: Total, charge: Charge) -> bool:
-        """Return whether a cost adds up with the charges so far.
-
-        Charges of privmax 0.1.0 did not say what they hide: its ledgers take the unit of the next
-        charge.
-        """
-        return total.takes(charge) and (total.says_unit(charge) or not self.origin.units)
 
     def totals_now(self, account: str | None = None) -> Totals:
         """Read budget and spending in a transaction of their own."""

@@ -99,17 +99,21 @@ def require(chain: Chain, order: Order) -> None:
 def fits(chain: Chain, charge: Charge, account: str | None) -> bool:
     """Return whether a charge would be accepted now."""
     before = chain.totals_now(account)
-    totals = before.charge(chain.origin.rule, check_price(charge))
-    fits = totals.whole.fits() and (totals.account is None or totals.account.fits())
-    takes, part = chain.takes(before.whole, charge), chain.origin.part
-    return fits and takes and (part is None or part.takes(charge))
+    try:
+        check_fits(chain, check_price(charge), before, account)
+    except LedgerError:
+        return False
+    return True
 
 
 def check_fits(chain: Chain, charge: Charge, before: Totals, account: str | None) -> Totals:
     """Return the totals after a charge. Refuses one that does not fit."""
     if chain.origin.part is not None:
         chain.origin.part.check(chain.name, charge)
-    if not chain.takes(before.whole, charge):
+    whole = before.whole
+    # Charges of privmax 0.1.0 did not say what they hide: its ledgers take the unit of the next.
+    says_unit = whole.neighbors is None or whole.unit == charge.unit or not chain.origin.units
+    if not (says_unit and whole.takes(charge)):
         raise _relation_error(before.whole, charge, chain.name)
     totals = before.charge(chain.origin.rule, charge)
     pairs = (before.account, totals.account, account), (before.whole, totals.whole, None)
@@ -158,16 +162,15 @@ def _find_request(chain: Chain, rows: Rows, order: Order) -> tuple[Row, Row | No
     return charged, _find_answer(chain, rows, charged)
 
 
-def record(chain: Chain, charged: Row, answer: object, *, ours: bool) -> Row:
+def record(chain: Chain, charged: Row, body: Mapping[str, Any], *, ours: bool) -> Row:
     """Record an answer to what was charged, or find the one that is recorded.
 
     Args:
         chain: The ledger.
         charged: The charge.
-        answer: What was drawn, as JSON.
+        body: What was drawn, as an event says it.
         ours: Whether the request is closed for nothing but this answer.
     """
-    body = {"answer": portable("answer", answer)}
     request = str(charged.request)
     write = partial(record_in, chain, charged=charged, body=body, ours=ours)
     recorded = None
@@ -293,7 +296,7 @@ def _check_same(
 
 
 _NEW = "columns", "data", "labels", "rho", "unit"
-"""What earlier versions did not record of a request."""
+"""The fields of a request that earlier versions did not record."""
 
 
 def _state_then(then: object, now: Any) -> Any:

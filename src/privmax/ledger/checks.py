@@ -1,4 +1,4 @@
-"""What a file refuses to add to a history, whatever program writes: triggers in plain SQL.
+"""The checks of a file on each event that any program writes: triggers in plain SQL.
 
 They see what is grossly wrong: a total above the budget, a charge that is not counted, an answer
 that nobody charged. SQLite has no exact fractions, so sums are compared as floats, with room for
@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Final
 
 ROOM: Final = 1e-9
-"""What the rounding of floats may be mistaken by, relatively."""
+"""The relative error allowed for the rounding of floats."""
 
 
 def _number(text: str, *marks: str) -> str:
@@ -61,12 +61,12 @@ _OVERSPENT = " OR ".join(
 )
 _PRICE = _number("NEW.body", '"price":', '"epsilon":"')
 _NEGATIVE = " OR ".join(
-    f"coalesce((SELECT substr(t, 1, 1) NOT BETWEEN '0' AND '9' FROM ({found}) LIMIT 1), 1)"
-    for found in (_behind("NEW.body", '"price":', f'"{name}":"') for name in ("epsilon", "delta"))
+    f"coalesce((SELECT substr(t, 1, 1) NOT BETWEEN '0' AND '9' FROM ({value}) LIMIT 1), 1)"
+    for value in (_behind("NEW.body", '"price":', f'"{name}":"') for name in ("epsilon", "delta"))
 )
 _NEGATIVE_RHO = " OR ".join(
-    f"coalesce((SELECT substr(t, 1, 1) NOT BETWEEN '0' AND '9' FROM ({found}) LIMIT 1), 0)"
-    for found in (
+    f"coalesce((SELECT substr(t, 1, 1) NOT BETWEEN '0' AND '9' FROM ({value}) LIMIT 1), 0)"
+    for value in (
         _behind("NEW.body", '"price":', f'"ranged":{bounded_range},"rho":', '"')
         for bounded_range in ("true", "false")
     )
@@ -132,7 +132,7 @@ _REFUSED = {
 TRIGGERS = {
     f"privmax_events_{name}": f"CREATE TRIGGER privmax_events_{name} BEFORE INSERT ON "
     f"privmax_events WHEN {when} "
-    f"BEGIN SELECT RAISE(ABORT, '{told}'); END"
-    for name, (when, told) in _REFUSED.items()
+    f"BEGIN SELECT RAISE(ABORT, '{message}'); END"
+    for name, (when, message) in _REFUSED.items()
 }
 """By name. A file that an older privmax made is given them when it is next written to."""

@@ -1,4 +1,4 @@
-"""What a ledger records: events, and the one way they are written down and hashed.
+"""The events that a ledger records, and the one way they are written down and hashed.
 
 An event is a row of text. Exact numbers are text ("1/10"), JSON is canonical (sorted keys, ASCII,
 no spaces), so equal events are equal bytes on every database. The hash of an event covers all of
@@ -7,7 +7,6 @@ its row and the hash before it.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
@@ -15,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from privmax.errors import ParameterError
@@ -44,8 +44,8 @@ REASON: Final = 2000
 """Characters that a reason may have."""
 
 DEEPEST: Final = 100
-"""How deep lists and objects of an event may lie within each other: far below what stops a reader
-of JSON.
+"""The depth of lists and objects of an event within each other: far below what stops a reader of
+JSON.
 """
 
 LARGEST: Final = 1 << 24
@@ -66,20 +66,23 @@ list changes with its version, and the database must refuse the same ones.
 
 _UNPRINTED: Final = re.compile(f"[\0{UNPRINTED}]")
 _UNNAMED: Final = re.compile("[\0\ud800-\udfff]")
-"""What the name of an entry of an object may not hold: databases do not read such names."""
+"""Characters that the name of an entry of an object may not have: databases cannot read them."""
 
 
 @dataclass(frozen=True)
 class Charge:
-    """What one request costs.
+    """The cost of one request.
 
-    `bounded_range`: it is one draw of the exponential mechanism, or another epsilon-private
-    mechanism whose privacy loss always lies in an interval of length epsilon. Such a draw is
-    cheaper under the rule "zcdp". `neighbors`: the relation it is stated for. Costs under different
-    relations do not add up. `unit`: what it hides, as in "user", "basket" or "row". Costs for
-    different units do not add up either. None: not said, as by privmax 0.1.0. `rho`: the request
-    also is rho-zCDP (zero-concentrated differentially private), as Gaussian noise is. The rule
-    "zcdp" then adds rho and not the delta; other rules add `privacy`.
+    Args:
+        privacy: The cost in epsilon and delta.
+        bounded_range: Whether it is one draw of the exponential mechanism, or another
+            epsilon-private mechanism whose privacy loss always is in an interval of length epsilon.
+            Such a draw is cheaper under the rule "zcdp".
+        neighbors: The relation it is stated for. Costs under different relations do not add up.
+        unit: What it hides, as in "user", "basket" or "row". Costs for different units do not add
+            up either. None: not said, as by privmax 0.1.0.
+        rho: The request also is rho-zCDP (zero-concentrated differentially private), as Gaussian
+            noise is. The rule "zcdp" then adds rho and not the delta; other rules add `privacy`.
     """
 
     privacy: Privacy
@@ -105,16 +108,17 @@ class Charge:
 class Event:
     """One entry of the history.
 
-    seq       its number, from 1, without gaps
-    kind      "created", "reserved", "released", "granted" or "account"
-    when      what the clock said, UTC; the order of events is that of `seq`, clocks may go back
-    who       who did it
-    request   id of the request it belongs to (reserved, released)
-    account   the sub-budget it concerns, if any
-    body      what happened; exact numbers are text
-    totals    budget and spending after it: of the whole, and of `account`
-    hash      SHA-256 over the hash before it and everything above
-    fault     why it cannot be read; `body` and `totals` then hold the stored text. None: it can
+    Args:
+        seq: Its number, from 1, without gaps.
+        kind: "created", "reserved", "released", "granted" or "account".
+        when: What the clock said, UTC; the order of events is that of `seq`, clocks may go back.
+        who: Who did it.
+        request: Id of the request it belongs to (reserved, released).
+        account: The sub-budget it concerns, if any.
+        body: What happened; exact numbers are text.
+        totals: Budget and spending after it: of the whole, and of `account`.
+        hash: SHA-256 over the hash before it and everything above.
+        fault: Why it cannot be read; `body` and `totals` then hold the stored text. None: it can.
     """
 
     seq: int
@@ -142,7 +146,7 @@ class Event:
 
     @property
     def items(self) -> list[Any]:
-        """What was released, as it is written down; [] if it is not a list of items."""
+        """The released items, as they are written down; [] if the answer is not a list of items."""
         answer = self.body.get("answer")
         items = answer.get("items") if isinstance(answer, dict) else None
         try:
@@ -167,7 +171,7 @@ class Event:
 
 
 class RecordedQuestion(NamedTuple):
-    """What was asked, for people; None or {} where a charge does not say it."""
+    """The question, for people; None or {} where a charge does not have it."""
 
     command: str | None
     mechanism: str | None
@@ -179,9 +183,11 @@ class RecordedQuestion(NamedTuple):
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of a history: the event, and what is wrong.
+    """A fault of a history.
 
-    An event that is missing has a `seq` too.
+    Args:
+        seq: The number of the event; one that is missing has a number, too.
+        what: What is wrong with it.
     """
 
     seq: int
@@ -211,7 +217,9 @@ def seal(before: str, ledger: str, row: Row) -> Row:
     The hash covers the name of the ledger, the hash before it, and all else of the row.
     """
     text = canonical([before, ledger, *row._replace(hash="")])
-    return row._replace(hash=hashlib.sha256(text.encode("ascii")).hexdigest())
+    from hashlib import sha256  # with OpenSSL, which a charge of nothing does not need
+
+    return row._replace(hash=sha256(text.encode("ascii")).hexdigest())
 
 
 def is_sealed(before: str, ledger: str, row: Row) -> bool:
@@ -224,9 +232,12 @@ def is_sealed(before: str, ledger: str, row: Row) -> bool:
 
 def canonical(value: object) -> str:
     """Write what is JSON already as text, in the one way it is stored."""
-    return json.dumps(
-        value, sort_keys=True, ensure_ascii=True, allow_nan=False, separators=(",", ":")
-    )
+    return _CANONICAL.encode(value)
+
+
+_CANONICAL: Final = json.JSONEncoder(
+    sort_keys=True, ensure_ascii=True, allow_nan=False, separators=(",", ":")
+)
 
 
 def portable(name: str, value: object) -> Any:
@@ -253,7 +264,11 @@ def _portable(name: str, value: object, deep: int) -> Any:
         return float(value)
     if isinstance(value, Privacy):
         return privacy_json(value)
-    if deep > 0 and isinstance(value, Mapping) and all(map(_is_name, value)):
+    if (
+        deep > 0
+        and isinstance(value, Mapping)
+        and all(isinstance(key, str) and _UNNAMED.search(key) is None for key in value)
+    ):
         return {str(key): _portable(name, inner, deep - 1) for key, inner in value.items()}
     if deep > 0 and isinstance(value, list | tuple):
         return [_portable(name, inner, deep - 1) for inner in value]
@@ -268,14 +283,11 @@ def _portable(name: str, value: object, deep: int) -> Any:
 _TOO_LONG: Final = 10**DIGITS
 
 
-def _is_name(key: object) -> bool:
-    return isinstance(key, str) and _UNNAMED.search(key) is None
-
-
 def exact_text(number: Fraction) -> str:
     """Return an exact number as text, as in "1/10"."""
     try:
-        return str(Fraction(number))
+        above, below = number.numerator, number.denominator  # an Amount shows six digits
+        return str(above) if below == 1 else f"{above}/{below}"
     except ValueError:  # Python refuses to write integers of thousands of digits
         raise ParameterError(
             "price", "…", "its numbers must have fewer than a few thousand digits", "Round it up."
@@ -287,7 +299,13 @@ def privacy_json(privacy: Privacy) -> dict[str, str]:
 
 
 def privacy_of(value: Mapping[str, str]) -> Privacy:
-    return Privacy(value["epsilon"], value["delta"])
+    return _read_privacy(value["epsilon"], value["delta"])
+
+
+@lru_cache(256, typed=True)
+def _read_privacy(epsilon: str, delta: str) -> Privacy:
+    """Read a cost. Events repeat the budget, and most their price; damaged ones may not be text."""
+    return Privacy(epsilon, delta)
 
 
 def price_json(charge: Charge) -> dict[str, Any]:
@@ -303,9 +321,18 @@ def price_json(charge: Charge) -> dict[str, Any]:
 
 
 def price_of(value: Mapping[str, Any]) -> Charge:
-    rho = None if "rho" not in value else exact("rho", value["rho"])
+    rho = (value["rho"],) if "rho" in value else ()
     bounded_range, neighbors, unit = bool(value["ranged"]), value["neighbors"], value.get("unit")
-    return Charge(privacy_of(value), bounded_range, neighbors, unit, rho)
+    return _read_price(value["epsilon"], value["delta"], bounded_range, neighbors, unit, *rho)
+
+
+@lru_cache(256, typed=True)
+def _read_price(
+    epsilon: str, delta: str, bounded_range: bool, neighbors: str, unit: str | None, *rho: str
+) -> Charge:
+    """Read a charge. Most events repeat one."""
+    stated = exact("rho", *rho) if rho else None
+    return Charge(_read_privacy(epsilon, delta), bounded_range, neighbors, unit, stated)
 
 
 def label(name: str, value: object, longest: int = LONGEST) -> str:

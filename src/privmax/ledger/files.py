@@ -36,11 +36,12 @@ KEPT = 64
 class OpenFile:
     """A connection, the file that it has open, and the process that opened it.
 
-    connection   to SQLite
-    kept         whether it may stay open after a transaction; not if no one can tell later which
-                 file it has open
-    schema       the text of all tables, indexes and triggers that it knows; None: not read yet
-    guarded      whether all triggers are there
+    Attributes:
+        connection: To SQLite.
+        kept: Whether it may stay open after a transaction; not if no one can tell later which file
+            it has open.
+        schema: The text of all tables, indexes and triggers that it knows; None: not read yet.
+        guarded: Whether all triggers are there.
     """
 
     def __init__(self, real: Path, connect: Callable[[Path], sqlite3.Connection]) -> None:
@@ -87,7 +88,7 @@ class OpenFile:
         try:
             if self.connection.in_transaction:
                 self.connection.rollback()
-        except sqlite3.Error:
+        except (sqlite3.Error, MemoryError):
             return False
         return True
 
@@ -121,7 +122,7 @@ _files: weakref.WeakSet[OpenFile] = weakref.WeakSet()
 
 
 class Process:
-    """What all open files of a process share.
+    """The state that all open files of a process share.
 
     opening   held by who opens a file, so that no one else here is given its number
     losses    how often a descriptor was found to be closed behind SQLite's back
@@ -148,13 +149,13 @@ process = Process()
 
 @atexit.register
 def _leave_all() -> None:
-    """When the process ends, threads may still be in transactions; the system closes all files."""
+    """Close the files at the end of the process: threads may still be in transactions."""
     for file in list(_files):
         file.leave()
 
 
 Rights = tuple[int, int, int, int, int]
-"""Which file it is, and who may do what with it."""
+"""The identity of a file, and the rights of each user."""
 
 
 def _rights(file: str | int) -> Rights | None:

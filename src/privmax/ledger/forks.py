@@ -36,7 +36,7 @@ def this_process() -> tuple[int, int]:
 
 
 class Gate:
-    """What threads pass for one transaction, and what a fork closes."""
+    """The gate that threads pass for one transaction, and that a fork closes."""
 
     def __init__(self) -> None:
         self.renew()

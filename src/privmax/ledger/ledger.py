@@ -6,6 +6,7 @@ What each method does lives in the file of its subject: `opening.py`, `charging.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +16,7 @@ from privmax.errors import ParameterError
 from privmax.ledger import accounts, charging, opening, parts, reading
 from privmax.ledger.batch import Batch
 from privmax.ledger.chain import Chain
+from privmax.ledger.commits import Entry, submit
 from privmax.ledger.events import Charge, Event, Fault, label
 from privmax.ledger.parts import Part
 from privmax.ledger.reading import Standing
@@ -40,7 +42,7 @@ class Ledger:
     Args:
         where: A file, which is created with mode 600 if missing, or the URL of a PostgreSQL
             database.
-        name: Name of the ledger; one place can hold many.
+        name: Name of the ledger; one file or database can have several.
         budget: Creates the ledger if there is none; otherwise it must equal its first budget.
             Without a budget, a ledger that does not exist is refused.
         epsilon: The budget in two numbers, instead of `budget`.
@@ -98,6 +100,14 @@ class Ledger:
 
         It is opened by the first call that needs it, within the transaction of that call, which
         raises a LedgerError where there is no such ledger.
+
+        Args:
+            where: As in `Ledger`.
+            name: As in `Ledger`.
+            who: As in `Ledger`.
+
+        Returns:
+            The handle.
         """
         ledger = cls.__new__(cls)
         ledger._attach(where, name, who)
@@ -116,7 +126,25 @@ class Ledger:
         strict: bool = False,
         who: str | None = None,
     ) -> Self:
-        """Make a new ledger; a name that exists is refused."""
+        """Make a new ledger; a name that exists is refused.
+
+        Args:
+            where: As in `Ledger`; so is all else.
+            name: Name of the ledger.
+            budget: The budget.
+            epsilon: The budget in two numbers, instead of `budget`.
+            delta: The second of them; by default 0.
+            rule: How costs add up.
+            strict: Whether releases are charged before their data is read.
+            who: Who is charging.
+
+        Returns:
+            The handle.
+
+        Raises:
+            LedgerError: There is one of this name, or it cannot be made here.
+            ParameterError: An argument is out of bounds.
+        """
         label("name", name)
         budget = opening.read_budget(budget, epsilon, delta)
         if budget is None:
@@ -146,7 +174,8 @@ class Ledger:
         """Take a place and a name, without looking for the ledger."""
         self.name = label("name", name)
         self._store = opening.open_store(where)
-        self._where = opening.anchor(where)
+        # of a file the absolute path, whatever the working directory is later
+        self._where = where if "://" in os.fspath(where) else os.path.abspath(where)
         with opening.closed_on_error(self._store):
             who = label("who", self._store.user() if who is None else who)
             self._chain = Chain(name, self._store, who)
@@ -178,6 +207,10 @@ class Ledger:
     def unblock(where: str, pid: int) -> bool:
         """End a session that `blockers` lists; its transaction is undone, and nothing is lost.
 
+        Args:
+            where: URL of the database.
+            pid: Number of the session.
+
         Returns:
             False: there is no such session (any more).
 
@@ -188,17 +221,17 @@ class Ledger:
 
     @property
     def where(self) -> str:
-        """Where the ledger is; of a URL, without its password."""
+        """The place of the ledger; of a URL, without its password."""
         return self._store.shown
 
     @property
     def who(self) -> str:
-        """Who is charging."""
+        """The account that is charging."""
         return self._chain.who
 
     @property
     def rule(self) -> str:
-        """How privacy costs add up: "basic", "zcdp" or "pld"."""
+        """The rule by which privacy costs add up: "basic", "zcdp" or "pld"."""
         return self._chain.origin.rule.name
 
     @property
@@ -264,6 +297,8 @@ class Ledger:
     ) -> Reservation:
         """Spend a cost, durably, before anything is drawn.
 
+        Threads that share this handle and charge or record at the same time share a commit.
+
         The first charge fixes the neighbor relation and the unit of privacy of the ledger; a cost
         under another relation, or for another unit, is refused.
 
@@ -274,12 +309,17 @@ class Ledger:
                 returned and nothing is charged; then everything else must be as it was.
             account: The sub-budget to charge as well.
 
+        Returns:
+            The reservation, with the answer if one is recorded.
+
         Raises:
             BudgetError: It does not fit, and nothing was written.
             LedgerError: Any other reason. Draw nothing; the same `request` may be tried again.
         """
         order = charging.make_order(self._chain, price, what, request, account)
-        return Reservation(self._chain, order.request, charging.charge(self._chain, order))
+        reservation = Reservation(self._chain, order.request)
+        submit(self._chain, Entry(reservation, order))
+        return reservation
 
     def batch(self) -> Batch:
         """Make many charges, or record many answers, in one durable commit: all or nothing.
@@ -318,13 +358,23 @@ class Ledger:
     def ask(self, price: Charge, *, request: str | None = None, account: str | None = None) -> bool:
         """Return whether a request was charged before. Charges nothing.
 
+        Args:
+            price: The cost.
+            request: The id of the request; None: a new one.
+            account: The sub-budget that would be charged as well.
+
         Raises:
             BudgetError: It was not, and the cost does not fit, as `charge` would say now.
         """
         return charging.is_charged(self._chain, price, request, account)
 
     def fits(self, price: Charge, account: str | None = None) -> bool:
-        """Return whether a charge would be accepted now."""
+        """Return whether a charge would be accepted now.
+
+        Args:
+            price: The cost.
+            account: The sub-budget that would be charged as well.
+        """
         return charging.fits(self._chain, price, account)
 
     def require(
@@ -335,7 +385,13 @@ class Ledger:
         what: Mapping[str, object] | None = None,
         request: str | None = None,
     ) -> None:
-        """Refuse what `charge` would refuse now, with the same arguments. Charges nothing.
+        """Refuse what `charge` would refuse now. Charges nothing.
+
+        Args:
+            price: As in `charge`.
+            account: As in `charge`.
+            what: As in `charge`.
+            request: As in `charge`.
 
         Raises:
             BudgetError: It does not fit.
@@ -360,13 +416,24 @@ class Ledger:
         return reading.find_events(self._chain, request)
 
     def grant(self, more: Privacy, *, why: str, account: str | None = None) -> None:
-        """Raise the budget, or that of an account; who did so and why is recorded permanently."""
+        """Raise the budget, or that of an account; who did so and why is recorded permanently.
+
+        Args:
+            more: What is added.
+            why: The reason, for readers of the history.
+            account: The account whose budget rises; None: that of the ledger does.
+        """
         accounts.grant(self._chain, more, why, account)
 
     def open_account(self, account: str, budget: Privacy, *, why: str = "") -> None:
         """Open a sub-budget, of an analyst or a purpose.
 
         A charge to it must fit into it and into the whole.
+
+        Args:
+            account: Its name.
+            budget: What may be charged to it.
+            why: Its purpose, for readers of the history.
         """
         accounts.open_account(self._chain, account, budget, why)
 
@@ -426,7 +493,7 @@ class Ledger:
 
     @property
     def event_count(self) -> int:
-        """How many events the ledger has."""
+        """The number of events in the ledger."""
         return reading.count_events(self._chain)
 
     def history(self, *, last: int | None = None) -> Iterator[Event]:

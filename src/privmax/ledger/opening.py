@@ -34,7 +34,7 @@ _DATABASE = re.compile(
     | ^\s* \w+ \s* = .* (password|pwd) \s* =""",
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
-"""What looks like a database, and may hold a password. Behind a ./ all but the first and the
+"""Texts that look like a database, and may have a password. Behind a ./ all but the first and the
 options are files.
 """
 
@@ -82,14 +82,6 @@ def _is_file(where: str | os.PathLike[str]) -> bool:
         return "://" not in os.fspath(where) and os.path.isfile(where)
     except ValueError:
         return False
-
-
-def anchor(where: str | Path) -> str | Path:
-    """Return a place that stays the same when the process changes its directory.
-
-    Of a file it is the absolute path; a URL stays as it is.
-    """
-    return where if "://" in os.fspath(where) else os.path.abspath(where)
 
 
 @contextmanager

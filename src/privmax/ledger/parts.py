@@ -23,20 +23,17 @@ REQUEST = "split {}"
 
 
 class Part(NamedTuple):
-    """What a ledger is a part of, and what all of its charges are held to.
+    """The ledger of a part, and the limits of all of its charges.
 
-    whole   name of the ledger that was charged for it
-    id      identity of that one
+    Attributes:
+        whole: Name of the ledger that was charged for it.
+        id: Identity of that one.
     """
 
     whole: str
     id: str
     neighbors: str
     unit: str
-
-    def takes(self, charge: Charge) -> bool:
-        """Return whether a cost adds up with those of the whole."""
-        return (charge.neighbors, charge.unit) == (self.neighbors, self.unit)
 
     def check(self, name: str, charge: Charge) -> None:
         """Refuse a cost that does not add up with those of the whole."""

@@ -1,6 +1,6 @@
 """Charges a release: charge, draw, record, and return the recorded answer.
 
-Proof:      docs/proofs/ledger.md, "Retries" and "What errors tell"
+Proof:      docs/proofs/ledger.md, "Retries" and "What errors reveal"
 """
 
 from __future__ import annotations
@@ -12,9 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
-from hashlib import sha256
-from secrets import token_hex
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from privmax.encoding import encode
 from privmax.errors import (
@@ -26,10 +24,13 @@ from privmax.errors import (
     UnsupportedError,
     WorkError,
 )
-from privmax.ledger.events import LONGEST, Charge
-from privmax.ledger.ledger import Reservation
-from privmax.ledger.request import Request
+from privmax.ledger.events import LONGEST
 from privmax.numbers import Number, exact
+
+if TYPE_CHECKING:
+    from privmax.ledger.events import Charge
+    from privmax.ledger.ledger import Reservation
+    from privmax.ledger.request import Request
 
 FAILED = "failed"
 """Entry of an answer that was drawn and then could not be named or written down: no answer is
@@ -37,7 +38,7 @@ recorded in its place.
 """
 
 Answer = Mapping[str, Any]
-"""What was drawn, as JSON."""
+"""The drawn answer, as JSON."""
 
 Draw = Callable[[], Answer]
 """Draws an answer, names it and writes it as JSON."""
@@ -45,15 +46,16 @@ Draw = Callable[[], Answer]
 
 @dataclass(frozen=True)
 class Description:
-    """What is asked, as a ledger writes it down: a repeated request must ask the same. Public.
+    """The request as a ledger writes it down: a repeated request must ask the same. Public.
 
-    command   what runs, such as "select"
-    options   its options, as they were given; those that are None are left out
-    numbers   options that may be written in several ways: they are recorded exactly
-    place     where the data is, which is recorded where no `dataset` names it
-    columns   which columns are read, by what they are, where no option says so
-    labels    all that could be released, where that is declared, in their canonical form; or their
-              number
+    Args:
+        command: What runs, such as "select".
+        options: Its options, as they were given; those that are None are left out.
+        numbers: Options that may be written in several ways: they are recorded exactly.
+        place: Where the data is, which is recorded where no `dataset` names it.
+        columns: Which columns are read, by what they are, where no option says so.
+        labels: All that could be released, where that is declared, in their canonical form; or
+            their number.
     """
 
     command: str = "select"
@@ -95,6 +97,8 @@ class Payment:
     """
 
     def __init__(self, request: Request, charge: Charge, what: Mapping[str, Any]) -> None:
+        from secrets import token_hex
+
         self.request = token_hex(16) if request.id is None else request.id
         self._ledger = request.payer
         self._key = self._ledger.where, self._ledger.name, self.request
@@ -118,15 +122,16 @@ class Payment:
 
         Returns the charge with what is recorded, perhaps by another process.
 
-        reservation   the charge, if there is one already
-        read          reads the data, and gives what draws from it; what it opens is closed by the
-                      stack it is given
-        nothing       gives no answer, as JSON
-
         A strict ledger is charged before the data is read, and whatever goes wrong after that gives
         no answer. Otherwise a failure after the charge is raised, and recorded as no answer: it
         may depend on what was drawn, so that is not drawn again. Only a process that is stopped,
         and a ledger that cannot be reached, leave a request open.
+
+        Args:
+            reservation: The charge, if there is one already.
+            read: Reads the data, and gives what draws from it; what it opens is closed by the stack
+                it is given.
+            nothing: Gives no answer, as JSON.
         """
         settled, error = self._attempt(reservation, read, nothing)
         if error is not None:
@@ -192,10 +197,13 @@ class Payment:
         mark = {} if self._ledger.strict else {FAILED: True}
         unwritten, error = _record(lambda: {**nothing(), **mark}, reservation.close)
         if unwritten is not None:
+            who = "The request is not drawn again"
+            if not reservation.noted:
+                who = "This process does not draw it again, but the ledger could not note that"
             closed = (
                 "An answer was drawn and could not be recorded. The privacy cost was charged and "
-                "stays spent. The request is not drawn again: once the ledger can be written, "
-                f"repeating the request {self.request!r} returns no answer."
+                f"stays spent. {who}: once the ledger can be written, repeating the request "
+                f"{self.request!r} returns no answer."
             )
             return _after_charge(LedgerError(str(unwritten)), closed)
         if error is not None:
@@ -214,7 +222,7 @@ _failed_here: set[tuple[str, str, str]] = set()
 """Requests whose answers failed in this process, while the ledger does not know it yet."""
 
 _NOTHING_CHARGED = re.compile(r"\s*Nothing (was|is|more is) (charged|recorded)[^.]*\.")
-"""What a step of a ledger says of itself, and is not true of a release that was charged before."""
+"""Words of a step of a ledger that are not true of a release that was charged before."""
 
 
 def _after_charge(error: BaseException, words: str) -> BaseException:
@@ -306,6 +314,8 @@ def digest_labels(labels: int | Iterable[object]) -> str:
     if not isinstance(labels, Iterable):
         return "numbered"
     lines = sorted(json.dumps(encode(one), sort_keys=True) for one in labels)
+    from hashlib import sha256
+
     return sha256("\n".join(lines).encode()).hexdigest()
 
 
@@ -317,6 +327,8 @@ def shorten_place(text: str) -> str:
     shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
     if len(shown) <= LONGEST:
         return shown
+    from hashlib import sha256
+
     digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return f"…{shown[-(LONGEST - 20) :]} {digest}"
 

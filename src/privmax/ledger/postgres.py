@@ -68,10 +68,11 @@ _UNSETTLED = (
 class Session(NamedTuple):
     """A session that has locked a ledger of a database, or waits for one.
 
-    pid     number of the session
-    who     role that it is of
-    since   when its transaction began; None: the owner of the tables may not see that
-    waits   whether it waits for another session
+    Attributes:
+        pid: Number of the session.
+        who: Role that it is of.
+        since: When its transaction began; None: the owner of the tables may not see that.
+        waits: Whether it waits for another session.
     """
 
     pid: int
@@ -125,10 +126,10 @@ class PostgresStore:
 
     @contextmanager
     def writing(
-        self, ledger: str, request: str | None = None, wanted: Lookup = NOTHING
+        self, ledger: str, request: str | None = None, lookup: Lookup = NOTHING
     ) -> Iterator[Rows]:
         with self._turn.take():
-            rows = self._open(ledger, wanted, request)
+            rows = self._open(ledger, lookup, request)
             try:
                 yield rows
                 self._commit(request, rows.unsent if isinstance(rows, FunctionRows) else [])
@@ -253,11 +254,11 @@ class PostgresStore:
                 raise
             self._together(begin)
 
-    def _open(self, ledger: str, wanted: Lookup, request: str | None) -> Rows:
+    def _open(self, ledger: str, lookup: Lookup, request: str | None) -> Rows:
         """Begin a transaction with the ledger to itself."""
         lost, self._lost = self._lost, False
         try:
-            return self._opening(ledger, wanted)
+            return self._opening(ledger, lookup)
         except BaseException as error:
             self._undo()
             if not lost or not isinstance(error, LedgerError):
@@ -265,7 +266,7 @@ class PostgresStore:
             failure = f"the commit was not confirmed. {unknown(request)} And now: {error}"
         raise LedgerError(f"{self.shown}: {failure}", retry=True)
 
-    def _opening(self, ledger: str, wanted: Lookup) -> Rows:
+    def _opening(self, ledger: str, lookup: Lookup) -> Rows:
         """Begin, take the lock before anything is read, then read.
 
         It takes one round trip, once the tables are known.
@@ -278,8 +279,8 @@ class PostgresStore:
         ):
             quick = FunctionRows(self._execute, ledger)
             try:
-                *_, head, looked = self._together([*begin, *quick.opening(wanted)])
-                quick.remember(wanted, head, looked)
+                *_, head, looked = self._together([*begin, *quick.opening(lookup)])
+                quick.remember(lookup, head, looked)
                 return quick
             except LedgerError:
                 if self._connection is not None:
@@ -494,7 +495,7 @@ _OLDER = (
     "refused an event: its functions are those of an earlier privmax, which do not know all that "
     "this one records. Have their owner charge, grant or create a ledger with this privmax, once."
 )
-"""What is said of a refusal then, which has this reason unless the event is false."""
+"""The message for a refusal then, which has this reason unless the event is false."""
 
 _forked: list[Any] = []
 """Connections of a parent process, kept from being closed in this one."""

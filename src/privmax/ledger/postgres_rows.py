@@ -1,4 +1,4 @@
-"""How rows of a PostgreSQL ledger are read and written: by functions, by insert, or compared.
+"""Reads and writes rows of a PostgreSQL ledger: by functions, by insert, or compared.
 
 Proof:      docs/proofs/ledger.md, "Durability on PostgreSQL"
 """
@@ -46,42 +46,42 @@ class FunctionRows(ServerRows):
     def _add(self, bound: Sequence[Any]) -> None:
         self.unsent.append((self.APPEND, bound))
 
-    def opening(self, wanted: Lookup) -> list[Bound]:
+    def opening(self, lookup: Lookup) -> list[Bound]:
         """Return what to ask at the beginning.
 
         For the lock, and then for all that an ordinary charge or record needs.
         """
-        bound = [self._ledger, list(wanted.requests), list(wanted.accounts), wanted.seen]
+        bound = [self._ledger, list(lookup.requests), list(lookup.accounts), lookup.seen]
         return [(self.HEAD, [self._ledger]), (self.LOOK, bound)]
 
     def remember(
-        self, wanted: Lookup, head: list[tuple[Any, ...]], looked: list[tuple[Any, ...]]
+        self, lookup: Lookup, head: list[tuple[Any, ...]], looked: list[tuple[Any, ...]]
     ) -> None:
         """Remember what the answers to `opening` say."""
         self._take(head)
         if self._head is None:
             return
         seq = self._head[0]
-        for number in (seq, seq - 1, wanted.seen):
-            self._found["seq", number] = None
-        for request in wanted.requests:
-            self._found["request", request, RESERVED] = self._found[
+        for number in (seq, seq - 1, lookup.seen):
+            self._known_rows["seq", number] = None
+        for request in lookup.requests:
+            self._known_rows["request", request, RESERVED] = self._known_rows[
                 "request", request, RELEASED
             ] = None
-        for account in wanted.accounts:
-            self._found["account", account, LAST] = None
+        for account in lookup.accounts:
+            self._known_rows["account", account, LAST] = None
         last = None
         for key, before, *columns in looked:
             row = Row(*columns)
             if key == "seq":
-                self._found["seq", row.seq] = row
+                self._known_rows["seq", row.seq] = row
                 last = row if row.seq == seq else last
             elif key == "request":
-                self._found["request", row.request, row.kind] = row
+                self._known_rows["request", row.request, row.kind] = row
             else:
-                self._found["account", row.account, LAST if before is None else before] = row
+                self._known_rows["account", row.account, LAST if before is None else before] = row
         if last is not None and last.account is not None:
-            self._found.setdefault(("account", last.account, seq), None)
+            self._known_rows.setdefault(("account", last.account, seq), None)
 
 
 class DraftRows(ServerRows):
@@ -97,16 +97,18 @@ class DraftRows(ServerRows):
         self.moment = draft.moment
         last, before, own, other, self._event = (Row(*columns) for columns in written)
         seen, digest = draft.seen  # that it is there, and is the one, was asked of the database
-        self._found["seq", seen] = Row(seen, "", "", "", None, None, "", "", digest)
+        self._known_rows["seq", seen] = Row(seen, "", "", "", None, None, "", "", digest)
         self._head = last.seq, last.hash
-        self._found["seq", last.seq] = last
-        self._found["seq", last.seq - 1] = None if before.seq is None else before
+        self._known_rows["seq", last.seq] = last
+        self._known_rows["seq", last.seq - 1] = None if before.seq is None else before
         if last.account is not None:
-            self._found["account", last.account, last.seq] = None if other.seq is None else other
-        self._found["request", draft.request, RESERVED] = draft.charged
-        self._found["request", draft.request, RELEASED] = None
+            self._known_rows["account", last.account, last.seq] = (
+                None if other.seq is None else other
+            )
+        self._known_rows["request", draft.request, RESERVED] = draft.charged
+        self._known_rows["request", draft.request, RELEASED] = None
         if own.account is not None:
-            self._found["account", own.account, LAST] = own
+            self._known_rows["account", own.account, LAST] = own
 
     def _add(self, bound: Sequence[Any]) -> None:
         if Row(*bound[1:]) != self._event:

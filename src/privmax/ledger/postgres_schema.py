@@ -109,7 +109,7 @@ CREATE TRIGGER privmax_ledgers_whole BEFORE TRUNCATE ON privmax_ledgers EXECUTE 
     privmax_refuse();
 COMMENT ON TABLE privmax_events IS '{MARK}';
 """
-"""What version 0.1.0 made. Events are added in order, and never changed."""
+"""The tables of version 0.1.0. Events are added in order, and never changed."""
 
 CHECKS = f"""
 CREATE OR REPLACE FUNCTION privmax_quoted(given text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$

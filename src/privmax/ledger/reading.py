@@ -22,7 +22,7 @@ PAGE = 500
 
 
 class Standing(NamedTuple):
-    """What a ledger was granted and has spent, for people.
+    """The granted and the spent budget of a ledger, for people.
 
     Attributes:
         whole: Budget, spending, neighbor relation and unit of the whole.

@@ -1,4 +1,4 @@
-"""What an event does to the totals, and whether a whole history adds up."""
+"""Adds an event to the totals, and checks whether a whole history adds up."""
 
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ def after(
 
     Whether they fit is not asked here.
 
-    like    what is recorded as such, perhaps in the way of an older version
+    Args:
+        like: What is recorded as such, perhaps in the way of an older version.
     """
     whole, own = totals.whole, totals.account
     match kind:
@@ -90,11 +91,12 @@ def follows(
 
     Its hash is right, its totals follow from those before it, and they fit.
 
-    before    the event before it; None: it is the first
-    own       the event before it of its account, if there is one
-
     It costs the same however long the history is; the totals before it are taken as they are. All
     else that may be wrong with an event is for `faults` to find.
+
+    Args:
+        before: The event before it; None: it is the first.
+        own: The event before it of its account, if there is one.
     """
     try:
         if not is_sealed("" if before is None else before.hash, ledger, row):
@@ -137,7 +139,8 @@ def faults(
 
     One change is listed once: what follows is judged by what is recorded.
 
-    outside   events of the ledger that were not between 1 and the last when that was read
+    Args:
+        outside: Events of the ledger that were not between 1 and the last when that was read.
     """
     replay = _Replay(ledger)
     results = [Fault(row.seq, _OUTSIDE[row.seq > 0]) for row in outside if isinstance(row.seq, int)]
@@ -172,7 +175,7 @@ class _Replay:
 
     def row(self, row: Row) -> Iterator[tuple[int, str]]:
         if type(row.seq) is not int:  # a damaged file may hold anything
-            yield 0, "there is an event whose number is none"
+            yield 0, "an event has an invalid number"
             return
         if row.seq != self.last + 1:
             missing = f"events {self.last + 1} to {row.seq - 1} are missing"
@@ -186,11 +189,12 @@ class _Replay:
     def _check(self, row: Row) -> Iterator[str]:
         """Faults of what it says."""
         try:
-            body, totals = json.loads(row.body), totals_of(row.totals)
-            if (canonical(body), canonical(json.loads(row.totals))) != (row.body, row.totals):
-                yield "it is not written in the one way events are written"
+            body, written = json.loads(row.body), json.loads(row.totals)
+            totals = totals_of(row.totals)
+            if (canonical(body), canonical(written)) != (row.body, row.totals):
+                yield "it is not in the form of events"
             if not shapes.is_moment(row.moment):
-                yield "its time is none"
+                yield "its time is invalid"
             yield from self._content(row, body, totals)
         except UNREADABLE:
             yield "its content cannot be read"
@@ -201,7 +205,7 @@ class _Replay:
         yield from self._names(row, body)
         before = self._before(row, body, totals)
         if before is None or self.rule is None:
-            yield "nothing before it says to which budget it belongs"
+            yield "no event before it says to which budget it belongs"
         else:
             if row.kind == events.RESERVED and not before.whole.takes(price_of(body["price"])):
                 yield _MIXED[before.whole.neighbors in (None, price_of(body["price"]).neighbors)]
@@ -210,8 +214,10 @@ class _Replay:
                 ("the ledger", before.whole, expected.whole, totals.whole),
                 ("its account", before.account, expected.account, totals.account),
             ):
-                found = _differences(self.rule if row.kind == events.RESERVED else None, *compared)
-                yield from (f"{what} of {whose}" for what in found)
+                differences = _differences(
+                    self.rule if row.kind == events.RESERVED else None, *compared
+                )
+                yield from (f"{what} of {whose}" for what in differences)
         self.whole = totals.whole
         if row.account is not None and totals.account is not None:
             self.accounts[row.account] = totals.account
@@ -274,11 +280,11 @@ def _differences(
             yield "it records no totals, or should record none,"
         return
     if expected.budget != recorded.budget:
-        yield "it does not follow from the events what it records as the budget"
+        yield "its recorded budget does not follow from the events"
     if expected.neighbors != recorded.neighbors:
-        yield "it does not follow from the events what it records as the neighbor relation"
+        yield "its recorded neighbor relation does not follow from the events"
     if expected.unit != recorded.unit:
-        yield "it does not follow from the events what it records as the unit of privacy"
+        yield "its recorded unit of privacy does not follow from the events"
     near = rule.is_near(expected, recorded.spent) if rule else expected.spent == recorded.spent
     falls = before is not None and recorded.spent.epsilon < before.spent.epsilon
     if expected.state != recorded.state or falls or not near:

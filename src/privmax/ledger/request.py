@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from privmax.errors import ParameterError, refuse_given
 from privmax.ledger.events import label
-from privmax.ledger.ledger import Ledger
+
+if TYPE_CHECKING:
+    from privmax.ledger.ledger import Ledger
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,8 @@ class Request:
             return UNPAID
         if isinstance(ledger, Request):
             return ledger
+        from privmax.ledger.ledger import Ledger  # a release without one does not wait for it
+
         if isinstance(ledger, Ledger):
             return cls(ledger)
         raise ParameterError(

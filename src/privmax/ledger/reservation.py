@@ -5,34 +5,42 @@ Proof:      docs/proofs/ledger.md, "Retries"
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from privmax.errors import AnswerError, LedgerError
 from privmax.ledger.chain import Chain
-from privmax.ledger.charging import CommittedCharge, record
-from privmax.ledger.events import Row
+from privmax.ledger.charging import CommittedCharge
+from privmax.ledger.commits import Entry, submit
+from privmax.ledger.events import Row, portable
 from privmax.ledger.rows import UnwritableError
 
 
+@dataclass(eq=False, repr=False)
 class Reservation:
     """A cost that is spent.
 
-    `recorded` says whether its answer is known; if not, draw one and `record` it.
+    `recorded` says whether its answer is known; if not, draw one and `record` it. `Ledger.charge`
+    makes it.
 
-    `when` says since when it was known, when this was charged again: what the clock said, UTC.
+    Attributes:
+        request: The id it was charged under.
+        when: Since when its answer was known, when this was charged again: what the clock said,
+            UTC.
     """
 
-    def __init__(self, chain: Chain, request: str, charge: CommittedCharge | None) -> None:
-        self._chain = chain
-        self.request = request
-        self._row: Row | None = None
-        self._recorded, self._answer = False, None
-        self._when: str | None = None
-        self._closed = False
-        self._ours = False
-        """Whether the request is closed, if it is, because of what was to be recorded here."""
-        if charge is not None:
-            self._charge(charge)
+    _chain: Chain
+    request: str
+    _row: Row | None = None
+    _when: str | None = None
+    _recorded: bool = False
+    _answer: Any = None
+    _closed: bool = False
+    _ours: bool = False
+    """Whether the request is closed, if it is, because of what was to be recorded here."""
+
+    _noted: bool = False
+    """Whether the ledger notes that an answer was drawn here."""
 
     @property
     def seq(self) -> int:
@@ -52,6 +60,11 @@ class Reservation:
         `close` to record that there is no answer.
         """
         return self._charge_row is not None and self._closed and not self._recorded
+
+    @property
+    def noted(self) -> bool:
+        """Whether the ledger notes that an answer was drawn: then no process draws another."""
+        return self._closed or self._noted
 
     @property
     def answer(self) -> Any:
@@ -91,17 +104,26 @@ class Reservation:
         is that. Release only what this returns; an error means that nothing may be released yet,
         and holds nothing of the answer.
 
-        LedgerError: the ledger cannot be used now, whatever the answer is; this may be tried again,
-        also with another draw. Any other error may have to do with this answer, as when it is too
-        long for the disk: do not draw again, which would favor answers that can be written. Record
-        the same answer once more, or `close` the request.
+        Args:
+            answer: What was drawn, as JSON.
+
+        Returns:
+            The answer to release.
+
+        Raises:
+            LedgerError: The ledger cannot be used now, whatever the answer is; this may be tried
+                again, also with another draw.
+            AnswerError: This, like any other error, may have to do with this answer, as when it is
+                too long for the disk: do not draw again, which would favor answers that can be
+                written. Record the same answer once more, or `close` the request.
         """
         failure: BaseException | None = None
         try:
-            charged, ours = self._charge_row, self._ours
-            self._settle(record(self._chain, charged, answer, ours=ours))
+            self._charge_row  # noqa: B018  # refuses one that is not committed
+            submit(self._chain, Entry(self, {"answer": portable("answer", answer)}))
         except UnwritableError as error:
             self._ours = True
+            self._noted = self._noted or error.noted
             failure = AnswerError(str(error))
         except BaseException as error:
             error.__traceback__ = error.__context__ = error.__cause__ = None

@@ -10,7 +10,8 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from privmax.errors import LedgerError
 from privmax.ledger.events import Row
@@ -24,7 +25,20 @@ _EVENTS = f"SELECT {COLUMNS} FROM privmax_events WHERE ledger = ?"
 _OPEN = """kind = 'reserved' AND NOT EXISTS (
     SELECT 1 FROM privmax_events answered WHERE answered.ledger = privmax_events.ledger
     AND answered.request = privmax_events.request AND answered.kind = 'released')"""
-"""Which events are charges without a recorded answer; the index on request ids decides."""
+"""Charges without a recorded answer; the index on request ids decides."""
+
+_ACCOUNTS = """WITH RECURSIVE names (account) AS (
+    SELECT min(account) FROM privmax_events WHERE ledger = ? AND account IS NOT NULL
+    UNION ALL SELECT (SELECT min(account) FROM privmax_events
+        WHERE ledger = ? AND account > names.account) FROM names WHERE account IS NOT NULL
+), opened AS (
+    SELECT account, (SELECT seq FROM privmax_events WHERE ledger = ?
+        AND account = names.account AND kind = 'account' ORDER BY seq LIMIT 1) seq FROM names
+)
+SELECT account, seq FROM opened WHERE seq IS NOT NULL ORDER BY seq"""
+"""Each account by the name before it, and then its first event: a few steps in the index per
+account, however many events there are.
+"""
 
 LAST = (1 << 63) - 1
 """A number above that of every event."""
@@ -36,9 +50,10 @@ LedgerError.
 
 
 class Lookup(NamedTuple):
-    """What a transaction is going to ask about, so that a store may look it all up at once.
+    """The rows that a transaction will ask for, so that a store may look them all up at once.
 
-    seen    number of the last event that was seen, or 0
+    Attributes:
+        seen: Number of the last event that was seen, or 0.
     """
 
     requests: Sequence[str] = ()
@@ -52,9 +67,10 @@ NOTHING = Lookup()
 class Draft(NamedTuple):
     """An event that a database may add by itself, where it only has to add up fractions.
 
-    known     hash of the last event that is known to follow from those before it
-    seen      number and hash of the last event that is known to be committed, or 0
-    charged   the charge that it answers
+    Attributes:
+        known: Hash of the last event that is known to follow from those before it.
+        seen: Number and hash of the last event that is known to be committed, or 0.
+        charged: The charge that it answers.
     """
 
     kind: str
@@ -71,27 +87,34 @@ class Draft(NamedTuple):
 class UnwritableError(LedgerError):
     """A row was not written, perhaps because of what is in it: it may be too long for the disk."""
 
+    noted = False
+    """Whether the ledger notes that an answer was drawn, so that no process draws another."""
 
+
+@dataclass(eq=False, repr=False)
 class Rows:
-    """The rows of one ledger, within one transaction."""
+    """The rows of one ledger, within one transaction.
 
-    HEAD = "SELECT seq, hash FROM privmax_ledgers WHERE name = ?"
-    APPEND = f"INSERT INTO privmax_events (ledger, {COLUMNS}) VALUES ({HOLES})"
+    Args:
+        _execute: Asks the database.
+        _ledger: Its name.
+        _known_rows: Those that were looked up beforehand, and those that were added.
+        _added: The latter.
+        moment: The time of the event, if it is made already.
+    """
 
-    durable = True
+    HEAD: ClassVar[str] = "SELECT seq, hash FROM privmax_ledgers WHERE name = ?"
+    APPEND: ClassVar[str] = f"INSERT INTO privmax_events (ledger, {COLUMNS}) VALUES ({HOLES})"
+
+    durable: ClassVar[bool] = True
     """Whether what is read here is on the disk, and outlives whatever happens to the server."""
 
-    def __init__(self, execute: Execute, ledger: str) -> None:
-        self._execute = execute
-        self._ledger = ledger
-        self._head: tuple[int, str] | None = None
-        self._found: dict[tuple[Any, ...], Row | None] = {}
-        """What is known of the rows: those that were looked up beforehand, and those that were
-        added.
-        """
-        self._added: set[Row] = set()
-        self.moment: str | None = None
-        """When the event was made, if it is made already."""
+    _execute: Execute
+    _ledger: str
+    _head: tuple[int, str] | None = None
+    _known_rows: dict[tuple[Any, ...], Row | None] = field(default_factory=dict)
+    _added: set[Row] = field(default_factory=set)
+    moment: str | None = None
 
     def head(self) -> tuple[int, str] | None:
         """Return number and hash of the last event, as the database noted them.
@@ -116,7 +139,9 @@ class Rows:
 
     def by_number(self, *seqs: int) -> dict[int, Row]:
         """Return those of some events that are there, by number."""
-        known = {seq: self._found["seq", seq] for seq in seqs if ("seq", seq) in self._found}
+        known = {
+            seq: self._known_rows["seq", seq] for seq in seqs if ("seq", seq) in self._known_rows
+        }
         rows = {seq: row for seq, row in known.items() if row is not None}
         unknown = sorted(set(seqs) - set(known))
         if unknown:
@@ -140,16 +165,16 @@ class Rows:
     def of_request(self, request: str, kind: str) -> Row | None:
         key = "request", request, kind
         return (
-            self._found[key]
-            if key in self._found
+            self._known_rows[key]
+            if key in self._known_rows
             else self._row("AND request = ? AND kind = ?", request, kind)
         )
 
     def last_of_account(self, account: str, before: int = LAST) -> Row | None:
         """Return the last event of an account, among those before one."""
         key = "account", account, before
-        if key in self._found:
-            return self._found[key]
+        if key in self._known_rows:
+            return self._known_rows[key]
         return self._row("AND account = ? AND seq < ? ORDER BY seq DESC LIMIT 1", account, before)
 
     def ledgers(self) -> list[str]:
@@ -159,10 +184,8 @@ class Rows:
 
     def accounts(self) -> list[str]:
         """Return the names of the accounts, in the order in which they were opened."""
-        query = (
-            "SELECT account FROM privmax_events WHERE ledger = ? AND kind = 'account' ORDER BY seq"
-        )
-        return [str(account) for (account,) in self._execute(query, [self._ledger])]
+        rows = self._execute(_ACCOUNTS, [self._ledger] * 3)
+        return [str(account) for account, _ in rows]
 
     def after(self, seq: int, limit: int, end: int = LAST) -> list[Row]:
         """Return at most so many rows behind one, in order, up to a last one."""
@@ -206,11 +229,11 @@ class Rows:
         self._add([self._ledger, *row])
         self._head = row.seq, row.hash
         self._added.add(row)
-        self._found["seq", row.seq] = row
+        self._known_rows["seq", row.seq] = row
         if row.request is not None:
-            self._found["request", row.request, row.kind] = row
+            self._known_rows["request", row.request, row.kind] = row
         if row.account is not None:
-            self._found["account", row.account, LAST] = row
+            self._known_rows["account", row.account, LAST] = row
 
     def is_closed(self, charge: Row) -> bool:
         """Return whether an answer to an open charge was drawn, so that none may be drawn again."""
@@ -235,7 +258,7 @@ class Rows:
 
 
 class Turn:
-    """Whose turn it is with a connection: that of one thread, for one transaction.
+    """The turn of a thread with a connection, for one transaction.
 
     Another thread waits. The same thread is refused: a signal handler that uses the handle it
     interrupts would else act within a transaction that is not its own. A process that was forked
@@ -286,7 +309,7 @@ class Store(Protocol):
     """A database that holds ledgers."""
 
     shown: str
-    """Where it is, without a password, for people."""
+    """The place of the ledger, without a password, for people."""
 
     @property
     def writes(self) -> bool:
@@ -300,20 +323,21 @@ class Store(Protocol):
         """Make what is missing of the tables; safe when others do so at the same time."""
 
     def user(self) -> str:
-        """Who works here, if no one says otherwise."""
+        """Return the user of this machine, the account by default."""
 
     def reading(self, ledger: str) -> AbstractContextManager[Rows]:
         """Return what was committed."""
 
     def writing(
-        self, ledger: str, request: str | None = None, wanted: Lookup = NOTHING
+        self, ledger: str, request: str | None = None, lookup: Lookup = NOTHING
     ) -> AbstractContextManager[Rows]:
         """Open one transaction with the ledger to itself.
 
         It is durable when the block has ended without an error.
 
-        request   id by which to try again if no one can know whether it is
-        wanted    what will be asked about: to say so saves time, and changes nothing else
+        Args:
+            request: Id by which to try again if no one can know whether it is.
+            lookup: What will be asked about: to say so saves time, and changes nothing else.
         """
 
     def write(self, ledger: str, draft: Draft) -> Rows | None:

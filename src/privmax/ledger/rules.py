@@ -1,4 +1,4 @@
-"""What a history of charges costs: the rules of composition a ledger can be made with.
+"""The rules of composition of a ledger: the total cost of a history of charges.
 
 A rule adds one cost to a total in time that does not depend on the length of the history. No rule
 ever lowers what is spent, and every number is rounded up.
@@ -27,8 +27,8 @@ short.
 """
 
 TOLERANCE = Fraction(1, 1 << 40)
-"""How far, relatively, a recorded total may be from the one computed again: orders are chosen in
-floats.
+"""The relative difference allowed between a recorded total and the one computed again: orders are
+chosen in floats.
 """
 
 BASIC: Final = "basic"
@@ -50,13 +50,13 @@ nothing.
 """
 
 DIFFERENT = 32
-"""How many different costs privacy loss distributions are convolved for, at most."""
+"""The most different costs for which privacy loss distributions are convolved."""
 
 ROOM = Fraction(1, 1 << 20)
-"""What part of its slack `Convolution` leaves, so that other machines prove what one recorded."""
+"""The part of its slack that `Convolution` leaves: other machines can prove what one recorded."""
 
 OLD_ROOM, OLD_ROOM_EACH = Fraction(1, 1 << 9), Fraction(1, 1 << 48)
-"""What older versions left at most, of the slack, and besides for each charge of at least a
+"""The most that older versions left of the slack, and in addition for each charge of at least a
 thousand.
 """
 
@@ -67,11 +67,12 @@ _NOTHING = Privacy(0)
 class Total:
     """A budget and what is spent of it.
 
-    state       what the rule has added up, as JSON
-    neighbors   the relation that all charges are stated for, fixed by the first; None: there was no
-                charge yet
-    unit        what all charges hide ("user", "basket", "row"), fixed by the first that says so,
-                and all after it must; None: none did
+    Args:
+        state: What the rule has added up, as JSON.
+        neighbors: The relation that all charges are stated for, fixed by the first; None: there was
+            no charge yet.
+        unit: What all charges hide ("user", "basket", "row"), fixed by the first that says so, and
+            all after it must; None: none did.
     """
 
     budget: Privacy
@@ -92,13 +93,6 @@ class Total:
         Only then do they add up.
         """
         return self.neighbors in (None, charge.neighbors) and self.unit in (None, charge.unit)
-
-    def says_unit(self, charge: Charge) -> bool:
-        """Return whether a cost says as much of its unit as the charges so far do.
-
-        Ledgers of privmax 0.1.0 said nothing, and go on with a cost that does.
-        """
-        return self.neighbors is None or self.unit == charge.unit
 
     def bind(self, charge: Charge) -> Total:
         """Return the same, held to the relation and the unit of a cost."""
@@ -130,7 +124,7 @@ def total_of(value: Mapping[str, Any]) -> Total:
 
 
 class CompositionRule(Protocol):
-    """How costs add up."""
+    """A rule by which costs add up."""
 
     name: str
 
@@ -270,8 +264,8 @@ class Concentration(Conversion):
 
     def _add_price(self, state: Mapping[str, Any], charge: Charge) -> dict[str, Any]:
         if _states_rho(state, charge) and charge.privacy.delta:
-            free = replace(charge, privacy=Privacy(charge.privacy.epsilon))
-            return {**super()._add_price(state, free), **self._route}
+            without_delta = replace(charge, privacy=Privacy(charge.privacy.epsilon))
+            return {**super()._add_price(state, without_delta), **self._route}
         return super()._add_price(state, charge)
 
     def _more(self, state: Mapping[str, Any], charge: Charge) -> str:

@@ -1,4 +1,4 @@
-"""What form an event has: the rule for what is written, what a database takes and what is read.
+"""The form of an event: the rule for what is written, what a database takes and what is read.
 
 `postgres_schema` writes the same rule in SQL, from the same numbers. A reader marks an event that
 breaks it and goes on (`mark`); privmax builds on none (`read`), and `verify` names it.
@@ -35,10 +35,10 @@ MOMENT: Final = (
     "^(19[7-9][0-9]|2[0-9]{3})-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
     "([.][0-9]{6}){0,1}([+]00:00|Z)$"
 )
-"""How the time of an event is written: in UTC. The years are those that every reader can draw."""
+"""The format of the time of an event, in UTC. The years are those that every reader can draw."""
 
 UNREADABLE = ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError
-"""What to read a damaged row may end in."""
+"""Errors in which reading a damaged row may end."""
 
 
 class FormError(ValueError):
@@ -143,9 +143,7 @@ def depth(value: object) -> int:
 
 def _load(name: str, text: str) -> dict[str, Any]:
     try:
-        value = json.loads(
-            text, parse_int=_whole, parse_float=_finite, parse_constant=_refuse_constant
-        )
+        value = _DECODER.decode(text)
     except RecursionError:
         raise FormError(_DEEP.format(name)) from None
     except FormError:
@@ -177,6 +175,11 @@ def _finite(text: str) -> float:
 
 def _refuse_constant(text: str) -> NoReturn:
     raise FormError(f"it has {text}, which is not JSON")
+
+
+_DECODER: Final = json.JSONDecoder(
+    parse_int=_whole, parse_float=_finite, parse_constant=_refuse_constant
+)
 
 
 def _check_body(row: Row, body: Mapping[str, Any]) -> None:
@@ -226,4 +229,4 @@ _FORMS: Final[Mapping[str, Mapping[str, Callable[[Any], bool]]]] = {
     GRANTED: {"more": _is_privacy, "why": _is_reason},
     ACCOUNT: {"budget": _is_privacy, "why": _is_reason},
 }
-"""What the body of each kind of event holds; more may be in it."""
+"""The fields in the body of each kind of event; there may be more."""

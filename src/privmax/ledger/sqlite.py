@@ -110,7 +110,7 @@ class SqliteStore:
 
     @contextmanager
     def writing(
-        self, ledger: str, request: str | None = None, wanted: Lookup = NOTHING
+        self, ledger: str, request: str | None = None, lookup: Lookup = NOTHING
     ) -> Iterator[Rows]:
         with self._transaction(_WRITING):
             rows = FileRows(self, ledger)
@@ -122,7 +122,9 @@ class SqliteStore:
                 if not rows.closed or isinstance(error, BudgetError):
                     raise
                 # It may have to do with the answer, and the file says already that one was drawn.
-                raise UnwritableError(str(error), retry=error.retry) from None
+                failure = UnwritableError(str(error), retry=error.retry)
+                failure.noted = True
+                raise failure from None
 
     def mark_closed(self, numbers: Sequence[int]) -> None:
         """Note that answers to open charges were drawn, before they are written, and commit that.
@@ -132,12 +134,18 @@ class SqliteStore:
         transaction ends that writes the answers, so that none of them takes a request that is being
         answered for one that failed. Nothing was written in this transaction before.
         """
+
+        def close(connection: sqlite3.Connection) -> None:
+            for number in numbers:
+                with connection.blobopen("privmax_open", "closed", number) as blob:
+                    blob.write(b"\1")
+
         try:
             self._execute("PRAGMA locking_mode = EXCLUSIVE")  # keeps the lock between transactions
             self._execute("COMMIT", committing=True)
             self._execute("PRAGMA journal_mode = MEMORY")
             self._execute(_WRITING)
-            self._try(lambda connection: _set_closed(connection, numbers))
+            self._try(close)
             self._execute("COMMIT", committing=True)
             self._execute("PRAGMA journal_mode = DELETE")
             self._execute(_WRITING)
@@ -379,7 +387,7 @@ class SqliteStore:
                 with suppress(FileExistsError):  # then somebody else was faster, and theirs counts
                     files.place(made, self._path)
                 files.sync(self._path.parent)
-        except sqlite3.Error as error:
+        except ERRORS as error:
             failure = self._failure(error)
         except OSError as error:
             failure = LedgerError(
@@ -434,6 +442,8 @@ class SqliteStore:
         code = getattr(error, "sqlite_errorname", "") or type(error).__name__
         if isinstance(error, UnicodeDecodeError) and not committing:
             code = "SQLITE_CORRUPT"
+        if isinstance(error, MemoryError):
+            code = "SQLITE_NOMEM"
         if code.startswith(UNREADABLE) and not committing and self._is_readable():
             message = f"{self.shown} {PASSING} Nothing was charged or recorded by this call."
             return LedgerError(message, retry=True)
@@ -484,12 +494,6 @@ def _part() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_part)
-
-
-def _set_closed(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
-    for number in numbers:
-        with connection.blobopen("privmax_open", "closed", number) as blob:
-            blob.write(b"\1")
 
 
 def _pause() -> None:

@@ -7,8 +7,10 @@ import sqlite3
 PATIENCE = 60.0
 """Seconds to wait for another process that writes."""
 
-ERRORS = sqlite3.Error, UnicodeDecodeError
-"""The latter when the words of SQLite quote the tables of a damaged file."""
+ERRORS = sqlite3.Error, UnicodeDecodeError, MemoryError
+"""The second when the words of SQLite quote the tables of a damaged file, the last when it is given
+no memory.
+"""
 
 _MEANINGS = {
     "SQLITE_FULL": "cannot grow: the disk is full. Free some space.",
@@ -36,9 +38,7 @@ UNREADABLE = (
     "SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR_READ", "SQLITE_IOERR_SHORT_READ",
     "SQLITE_IOERR_CORRUPTFS",
 )  # fmt: skip
-"""How the errors begin that a disk which fails to read ends in; SQLite does not tell it from
-damage.
-"""
+"""The beginnings of errors on a disk that cannot be read; SQLite reports damage in the same way."""
 
 PASSING = (
     "could not be read: the disk reported an error, which has passed. The file is whole. Try again."

@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError, refuse_given
 from privmax.labels import label_by_value, plain_label
-from privmax.markers.scores import Alleles, Genotypes, Groups
+from privmax.markers.scores import Alleles, Genotypes, StudyGroups
 from privmax.numbers import whole
+from privmax.sources.asking import ask
 from privmax.sources.containers.pandas import is_frame, read_genotypes
 from privmax.sources.databases import open_database
 from privmax.sources.dialect import PLAIN, Dialect
 from privmax.sources.engines import engine_of, is_read_once
-from privmax.sources.engines.base import ask
 from privmax.sources.places import TEXT, Files, declare, find_files
 from privmax.sources.reading import as_table
 from privmax.sources.tables import column_of
@@ -43,13 +43,13 @@ _MARKERS = 256
 """Columns that are looked at together."""
 
 _UNKNOWN = ("", "NA", "NAN", "NULL", ".")
-"""What is written in files of text for null."""
+"""The spellings of null in text files."""
 
 _NUMBER = "[+-]?[0-9]{1,9}([.]0*)?"
-"""What is written there for whole numbers."""
+"""The spelling of whole numbers there."""
 
 _NO_GENOTYPE = -(1 << 40)
-"""What other text stands for."""
+"""The meaning of other text."""
 
 _COUNTING = "the counting of genotypes"
 
@@ -66,23 +66,25 @@ _SIZES = (
 
 @dataclass(frozen=True, kw_only=True)
 class StudyLayout:
-    """What a table of a study holds; public.
+    """The columns of a table of a study; public.
 
-    groups     how many people each group has
-    names      of the markers; None: positions
-    number     of markers
-    status     who is a case: the name of a column, or beside an array the values; None: the table
-               has counts
-    case       the value that says so
-    marker, genotype, person   columns of a table with a row for each genotype; None: a marker has a
-               column
-    missing    what stands for an unknown genotype: a whole number, or "null"; None: there is none
-    impute     as how many copies that counts
-    table      of a database
-    dialect    what is declared of a file of text, and whether this is a check only
+    Args:
+        groups: How many people each group has.
+        names: Of the markers; None: positions.
+        number: Of markers.
+        status: Who is a case: the name of a column, or beside an array the values; None: the table
+            has counts.
+        case: The value that says so.
+        marker, genotype, person: Columns of a table with a row for each genotype; None: a marker
+            has a column.
+        missing: What stands for an unknown genotype: a whole number, or "null"; None: there is
+            none.
+        impute: As how many copies that counts.
+        table: Of a database.
+        dialect: What is declared of a file of text, and whether this is a check only.
     """
 
-    groups: Groups
+    groups: StudyGroups
     names: Sequence[Any] | None
     number: int
     status: Any = None
@@ -97,7 +99,7 @@ class StudyLayout:
 
     @classmethod
     def of(
-        cls, data: Any, groups: Groups, markers: Iterable[Any] | None, **options: Any
+        cls, data: Any, groups: StudyGroups, markers: Iterable[Any] | None, **options: Any
     ) -> StudyLayout:
         """Read the layout that the options of `top_markers` describe.
 
@@ -166,7 +168,7 @@ def count_genotypes(data: Any, layout: StudyLayout, stack: ExitStack) -> Genotyp
 
     Examples:
         >>> matrix = np.array([[0, 2], [1, 2], [0, 0]])
-        >>> layout = StudyLayout.of(matrix, Groups(2, 1), None, status=[1, 1, 0])
+        >>> layout = StudyLayout.of(matrix, StudyGroups(2, 1), None, status=[1, 1, 0])
         >>> with ExitStack() as stack:
         ...     count_genotypes(matrix, layout, stack).tolist()
         [[[1, 1, 0], [1, 0, 0]], [[0, 0, 2], [1, 0, 0]]]
@@ -438,11 +440,11 @@ def _status(table: Any, layout: StudyLayout, numbered: dict[str, list[Any]]) -> 
     """Return whether someone is a case, as a column of the engine; False where it is null."""
     column, case = column_of(table, "status", layout.status), layout.case
     if layout.status in numbered:
-        labels, wanted = numbered[layout.status], label_by_value(case)
+        labels, label = numbered[layout.status], label_by_value(case)
         kind = _kind_of(labels)
-        if kind not in (None, _kind_of([wanted])):
+        if kind not in (None, _kind_of([label])):
             raise _misfit(layout, f"has {kind}", kind == "text")
-        place = labels.index(wanted) if wanted in labels else -1
+        place = labels.index(label) if label in labels else -1
         return (column == place).fill_null(False).name("privmax_case")
     is_boolean = column.type().is_boolean()
     if is_boolean:
@@ -480,8 +482,8 @@ def _count_rows(data: Any, layout: StudyLayout, stack: ExitStack) -> Genotypes:
     assert marker is not None
     assert genotype is not None
     assert person is not None
-    wanted = [marker, genotype, person, layout.status]
-    table, numbered, is_text = _open(data, layout, wanted, stack)
+    needed = [marker, genotype, person, layout.status]
+    table, numbered, is_text = _open(data, layout, needed, stack)
     engine = engine_of(table)
     kind = column_of(table, "marker", marker).type()
     copies = column_of(table, "genotype", genotype)
@@ -548,7 +550,8 @@ def _check_kind(names: Sequence[Any], kind: str | None) -> None:
 
     No person would have a genotype, and the answer would be a marker at random.
 
-    kind    what the column has: text or numbers; None: it may hold both
+    Args:
+        kind: What the column has: text or numbers; None: it may hold both.
     """
     is_text = kind == "text"
     if kind is not None and any(isinstance(name, str) != is_text for name in names):

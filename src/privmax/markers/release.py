@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,9 +21,9 @@ from privmax.labels import label_by_value
 from privmax.ledger import Ledger
 from privmax.ledger.events import USER
 from privmax.ledger.payment import Description, source_location
-from privmax.ledger.request import Request, is_strict
+from privmax.ledger.request import Request
 from privmax.markers.reading import StudyLayout, count_genotypes
-from privmax.markers.scores import DIFFERENCE, Groups, Score, make_score
+from privmax.markers.scores import DIFFERENCE, Score, StudyGroups, make_score
 from privmax.mechanisms.contract import Mechanism
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import Number
@@ -33,12 +32,6 @@ from privmax.release import Release, answer_request, is_ranked
 from privmax.rounds import choose_rounds
 from privmax.sources.declared import Declared
 from privmax.sources.memory import MemorySource
-from privmax.sources.places import (
-    refuse_by_name,
-    refuse_table,
-    refuse_unreadable,
-    require_table,
-)
 from privmax.universe import Universe
 
 
@@ -159,13 +152,11 @@ def top_markers(
         1
     """
     request = Request.of(ledger)
-    groups = Groups.of(cases, controls)
+    groups = StudyGroups.of(cases, controls)
     named = vars(combine("columns", GenotypeColumns, columns, status=status, case=case))
-    place, table_name, dialect = Declared.of(table, check=request.check)
-    refuse_by_name(place, dialect)
-    refuse_unreadable(place, as_table=True)
-    refuse_table(place, table_name)
-    require_table(place, table_name, partial(is_strict, request))
+    declared = Declared.of(table, check=request.check)
+    declared.refuse(request)
+    place, table_name, dialect = declared
     layout = StudyLayout.of(place, groups, markers, **named, table=table_name, dialect=dialect)
     scoring = make_score(score, groups, layout.number, threshold)
     _check_counts(place, layout, scoring)
@@ -206,7 +197,7 @@ class MarkerSource(MemorySource):
 
     Examples:
         >>> from privmax.markers.scores import Difference
-        >>> MarkerSource(np.array([3, 9]), ["rs1", "rs2"], Difference(Groups(50, 50)))
+        >>> MarkerSource(np.array([3, 9]), ["rs1", "rs2"], Difference(StudyGroups(50, 50)))
         MarkerSource(<private>)
     """
 

@@ -1,4 +1,4 @@
-"""How strongly a marker differs between cases and controls, as a whole number of known sensitivity.
+"""Scores for the difference of a marker between cases and controls: integers, known sensitivity.
 
     R cases and S controls, N = R + S, M = max(R, S), all public. Of a marker, a copies of the
     counted allele among the 2R of the cases, b among the 2S of the controls.
@@ -63,19 +63,19 @@ _ERROR = 2.0**-46
 """Bound on the relative error of a χ² in floats: some twelve roundings of 2^−53, with room."""
 
 
-class Groups(NamedTuple):
-    """How many people each group has; public.
+class StudyGroups(NamedTuple):
+    """The number of people in each group; public.
 
     Examples:
-        >>> Groups.of(30, 20)
-        Groups(cases=30, controls=20)
+        >>> StudyGroups.of(30, 20)
+        StudyGroups(cases=30, controls=20)
     """
 
     cases: int
     controls: int
 
     @classmethod
-    def of(cls, cases: object, controls: object) -> Groups:
+    def of(cls, cases: object, controls: object) -> StudyGroups:
         """Return the sizes, if they are such.
 
         Raises:
@@ -93,7 +93,7 @@ class Groups(NamedTuple):
 
     @property
     def people(self) -> int:
-        """Everybody."""
+        """The number of people in both groups."""
         return self.cases + self.controls
 
 
@@ -120,7 +120,7 @@ class Score(Protocol):
         ...
 
 
-def make_score(name: object, groups: Groups, markers: int, threshold: Number | None) -> Score:
+def make_score(name: object, groups: StudyGroups, markers: int, threshold: Number | None) -> Score:
     """Return the score that its name stands for.
 
     Args:
@@ -134,7 +134,7 @@ def make_score(name: object, groups: Groups, markers: int, threshold: Number | N
         ParameterError: There is no such score, or it takes no threshold.
 
     Examples:
-        >>> make_score("difference", Groups(50, 50), 10, None).steps
+        >>> make_score("difference", StudyGroups(50, 50), 10, None).steps
         2
     """
     if name != DISTANCE and threshold is not None:
@@ -173,11 +173,11 @@ class Difference:
     Of equal groups it is |a − b|. Otherwise it is rounded down to eighths.
 
     Examples:
-        >>> Difference(Groups(50, 50)).score(np.array([[30, 10], [5, 9]])).tolist()
+        >>> Difference(StudyGroups(50, 50)).score(np.array([[30, 10], [5, 9]])).tolist()
         [20, 4]
     """
 
-    groups: Groups
+    groups: StudyGroups
     needs_genotypes = False
 
     @property
@@ -206,12 +206,12 @@ class ChiSquare:
     It is in 64ths of what one person can move it. Columns that no one is in add nothing.
 
     Examples:
-        >>> test = ChiSquare(Groups(50, 50), needs_genotypes=False)
+        >>> test = ChiSquare(StudyGroups(50, 50), needs_genotypes=False)
         >>> test.score(np.array([[30, 10], [5, 5]])).tolist()
         [102, 0]
     """
 
-    groups: Groups
+    groups: StudyGroups
     needs_genotypes: bool
 
     @property
@@ -263,7 +263,7 @@ class ChiSquare:
 
 @dataclass(frozen=True)
 class Distance:
-    """How many people must change before the test of alleles changes its verdict.
+    """The number of people who must change before the test of alleles changes its verdict.
 
     Each may change both alleles: above 0 where χ² > threshold, otherwise 1 less that number, 0 or
     below.
@@ -272,12 +272,12 @@ class Distance:
         ParameterError: The threshold is below 1, or no table of these sizes exceeds it.
 
     Examples:
-        >>> distance = Distance(Groups(50, 50), Fraction("3.8415"))
+        >>> distance = Distance(StudyGroups(50, 50), Fraction("3.8415"))
         >>> distance.score(np.array([[30, 10], [16, 10], [12, 10]])).tolist()
         [5, -1, -2]
     """
 
-    groups: Groups
+    groups: StudyGroups
     threshold: Fraction
     needs_genotypes = False
     steps = 1
@@ -406,10 +406,10 @@ def _until(rows: Alleles, edge: NDArray[np.int64]) -> Scored:
     """
     a, b = rows.T
     most = int(edge[-1])
-    free = int(np.searchsorted(edge, most))  # from this place on nobody can be ahead enough
+    none_ahead = int(np.searchsorted(edge, most))  # from this place on nobody can be ahead enough
     below = np.searchsorted(edge, a)  # places before it have an edge below a: nobody else is needed
     far = np.int64(4 * (most + len(edge)))
-    first = np.maximum(-(-(b - free + 1) // 2), 0)
+    first = np.maximum(-(-(b - none_ahead + 1) // 2), 0)
     crossing = np.maximum(-(-(b - below + 1) // 2), 0)
     least = np.full(len(a), far)
     for y in (first, crossing - 1, crossing, b // 2, -(-b // 2)):

@@ -20,11 +20,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from typing import TYPE_CHECKING
 
-import numpy as np
 from flint import arb
-from numpy.typing import NDArray
 
+from privmax.deferred import np
 from privmax.errors import DataError, ParameterError
 from privmax.mechanisms.noisy_maximum import noise_law
 from privmax.noise.balls import ball
@@ -33,6 +33,9 @@ from privmax.noise.samplers import bernoulli, discrete_laplace, jump
 from privmax.numbers import Number, open_probability, positive, whole
 from privmax.parameters import Exact, Parameter, Parameters, Whole, parameter
 from privmax.privacy import Privacy
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 NEGLIGIBLE = 1e-18
 """A law leaves out queries that pass less often than this; thousands of them are still far below
@@ -100,7 +103,7 @@ class AboveThreshold(Parameters):
     sensitivity: Whole = parameter(whole, default=1)
     monotone: Parameter[bool, bool] = parameter(_read_monotone, default=False)
     share: Parameter[Number | None, Fraction] = parameter(
-        _read_share, default=None, beside="monotone"
+        _read_share, default=None, depends_on="monotone"
     )
 
     def draw(self, queries: Iterable[int | Run], coins: Coins) -> int | None:

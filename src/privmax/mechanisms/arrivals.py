@@ -1,4 +1,4 @@
-"""How many candidates are drawn on average, one after the other by weight, until k are or a guard.
+"""The average number of candidates drawn by weight until k of them, or a guard, have come.
 
 Candidates drawn by weight without replacement come in the order of exponential clocks: i rings at
 a time T_i of rate w_i, the guard at T_g of rate g, and who rings among the first k and before the
@@ -17,20 +17,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
+from privmax.deferred import np
 from privmax.profile import Level, Window
 
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Floats: TypeAlias = "NDArray[np.float64]"
 
 ERROR = 1e-6
 """Of an expected number, for every candidate asked for: far above what happens."""
 
 _TINY = 1e-15
-"""What is rarer is left out."""
+"""The probability below which something is left out."""
 
 _LOG_TINY = math.log(_TINY)
 
@@ -147,8 +148,8 @@ def _chance_fewer(rung: Floats, numbers: Floats, k: int) -> Floats:
     spread = (chance * np.exp(-rung)) @ numbers
     away = np.abs(k - 0.5 - mean)
     is_clear = away**2 > -2 * _LOG_TINY * (spread + away / 3)
-    found: Floats = np.where(is_clear, np.where(mean < k, 1.0, 0.0), np.nan)
-    return found
+    chances: Floats = np.where(is_clear, np.where(mean < k, 1.0, 0.0), np.nan)
+    return chances
 
 
 def _flow(rung: Floats, numbers: Floats, k: int, first: int) -> Floats:
@@ -179,8 +180,8 @@ def _count(rung: Floats, numbers: Floats, k: int, first: int) -> Floats:
             break
         laws = laws[:, :, is_seen[0] : is_seen[-1] + 1]
         low += int(is_seen[0])
-    found: Floats = laws[1:].sum(axis=2).T
-    return found
+    counts: Floats = laws[1:].sum(axis=2).T
+    return counts
 
 
 def _binomial(number: int, rung: Floats, bound: int) -> Floats:
@@ -193,9 +194,9 @@ def _binomial(number: int, rung: Floats, bound: int) -> Floats:
     ratios = [math.log((number - one) / (one + 1)) for one in range(most)]
     ways = np.cumsum([0.0, *ratios])  # the logarithms of factorials would cancel in large numbers
     logs = np.log(np.maximum(-np.expm1(-rung), 1e-300))[:, None] * n
-    found: Floats = np.exp(ways + logs - rung[:, None] * (float(number) - n))
-    likely = np.flatnonzero(found.max(axis=0) > _TINY**1.2)
-    return found[:, : likely[-1] + 1] if len(likely) else found[:, :1]
+    chances: Floats = np.exp(ways + logs - rung[:, None] * (float(number) - n))
+    likely = np.flatnonzero(chances.max(axis=0) > _TINY**1.2)
+    return chances[:, : likely[-1] + 1] if len(likely) else chances[:, :1]
 
 
 def _add(laws: Floats, more: Floats, bound: int) -> Floats:

@@ -15,7 +15,9 @@ so cell (p, u) weighs C(u − p, size − p)·D_p·D'_u, and a set of that cell 
 subset of the ranks p + 1 … u. All terms are positive.
 
 Weights are balls. Where there are many cells, the first look at them is in floats, with a bound of
-all their errors. A draw that floats leave undecided goes on with balls of any precision.
+all their errors. A draw that floats leave undecided goes on with balls of any precision. NumPy, in
+which floats are looked at, takes longer to load than some thousand balls to compute: sets that
+`is_large` does not name never need it.
 
 Proof:      docs/proofs/cells.md
 """
@@ -23,17 +25,17 @@ Proof:      docs/proofs/cells.md
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
 from flint import arb, ctx
-from numpy.typing import NDArray
 
+from privmax.deferred import np
 from privmax.mechanisms.contract import ROUNDING
 from privmax.mechanisms.weights import shares
 from privmax.noise.balls import START, ball, precision
@@ -41,19 +43,22 @@ from privmax.noise.coins import Coins
 from privmax.noise.samplers import Uniform, find_place, weighted
 from privmax.profile import Level
 
-Floats = NDArray[np.float64]
-Ranks = NDArray[np.int64]
-Exponents = list[tuple[Fraction, Fraction | None]]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
-MANY = 1024
+Floats: TypeAlias = "NDArray[np.float64]"
+Ranks: TypeAlias = "NDArray[np.int64]"
+
+Falls = list[tuple[int, int | None]]
+
+MANY = 4096
 """More cells than this are looked at in floats first."""
 
 LARGEST_LOG = 1 << 34
 """With logarithms of binomials beyond this, floats are too coarse for a first look."""
 
 NEGLIGIBLE = 1500.0
-"""What weighs less than e to the minus this, compared with something else, is as good as nothing in
-floats."""
+"""The logarithm of the ratio below which a weight is as good as nothing in floats."""
 
 LEFT_OUT = 66.0
 """All cells that the first look leaves out weigh less than e to the minus this, beside the rest."""
@@ -71,7 +76,7 @@ LARGEST_RATE = Fraction(2**400)
 """Floats look at rates up to this, and down to one over it."""
 
 DEEPEST = 1 << 500
-"""What is deeper counts as so deep in floats. Its weight is 0 either way."""
+"""The largest depth in floats: deeper ones count as this. Their weight is 0 either way."""
 
 FEW = 512
 """Below this ln n! is rounded from a ball, from here on it comes from Stirling's series."""
@@ -102,12 +107,13 @@ class Cells:
         self._counts = [count for _, count in levels]
         ends = list(accumulate(self._counts))
         self.width = ends[-1]
-        self._full = sum(end <= size for end in ends)  # levels that a prefix can hold
+        self._full = bisect_right(ends, size)  # levels that a prefix can hold
         self.prefixes = [0, *ends[: self._full]]
-        first = sum(end < size for end in ends)  # the first level that a set can end in
+        first = bisect_left(ends, size)  # the first level that a set can end in
         self.reaches = ends[first:]
         self._first = first
-        self._weights: dict[int, tuple[list[arb], list[arb]]] = {}
+        self._weights: tuple[int, list[arb], list[arb]] | None = None
+        self._sums: tuple[int, list[arb]] | None = None
 
     def draw(self, coins: Coins) -> tuple[int, int]:
         """Draw a cell by its weight: how long its prefix is, and how far it reaches."""
@@ -178,7 +184,7 @@ class Cells:
 
     @property
     def has_look(self) -> bool:
-        """Whether there are so many cells that floats look at them first, and can."""
+        """Whether there are so many cells that floats look at them first, and can; `is_large`."""
         if len(self.prefixes) * len(self.reaches) <= MANY or self.width >= 1 << 53:
             return False
         rates = self._inside, self._outside
@@ -193,8 +199,26 @@ class Cells:
     # In balls
 
     def _rows(self) -> list[arb]:
-        """Weight of all cells of each prefix."""
-        return [sum(self._row(place), start=arb(0)) for place in range(len(self.prefixes))]
+        """Weight of all cells of each prefix, at the precision in force or a higher one.
+
+        Sums over the reaches u, from the longest prefix to the shortest; from one prefix to the
+        next shorter one C(n + 1, m + 1) = C(n, m)·(n + 1)/(m + 1).
+        """
+        bits = ctx.prec  # asked once: another thread may change it
+        if self._sums is None or self._sums[0] < bits:
+            prefixes, reaches = self._both_weights()
+            sums: list[arb] = []
+            row, divisor, after = reaches, arb(1), 0
+            for p, weight in zip(reversed(self.prefixes), reversed(prefixes), strict=True):
+                if p + 1 == after:
+                    row = [way * (u - p) for way, u in zip(row, self.reaches, strict=True)]
+                    divisor *= self.size - p
+                else:
+                    row, divisor = self._choose(p, reaches), arb(1)
+                sums.append(weight * sum(row, start=arb(0)) / divisor)
+                after = p
+            self._sums = bits, sums[::-1]
+        return self._sums[1]
 
     def _row(self, place: int) -> list[arb]:
         """Weight of each cell of one prefix.
@@ -202,39 +226,38 @@ class Cells:
         Never from floats, whatever the precision is: other threads may set it at any time, and rows
         of one list must not have different scales.
         """
-        p = self.prefixes[place]
         prefixes, reaches = self._both_weights()
+        weight = prefixes[place]
+        return [weight * ways for ways in self._choose(self.prefixes[place], reaches)]
+
+    def _choose(self, p: int, reaches: list[arb]) -> list[arb]:
+        """C(u − p, size − p)·D'_u of each reach."""
+        more = self.size - p
         return [
-            choices(u - p, self.size - p) * prefixes[place] * reach
-            for u, reach in zip(self.reaches, reaches, strict=True)
+            choices(u - p, more) * reach for u, reach in zip(self.reaches, reaches, strict=True)
         ]
 
     def _both_weights(self) -> tuple[list[arb], list[arb]]:
-        """D_p of each prefix and D'_u of each reach at the precision in force, computed once."""
-        bits = ctx.prec  # asked once: another thread may change it
-        if bits not in self._weights:
-            prefixes, reaches = (
-                [(-ball(far)).exp() * _fall(step) for far, step in exponents]
-                for exponents in self._exponents
+        """D_p of each prefix and D'_u of each reach, at the precision in force or a higher one."""
+        bits = ctx.prec
+        if self._weights is None or self._weights[0] < bits:
+            prefixes, reaches = self._falls
+            self._weights = (
+                bits,
+                _fall(prefixes, ball(self._outside)),
+                _fall(reaches, ball(self._inside)),
             )
-            self._weights[bits] = prefixes, reaches
-        return self._weights[bits]
+        return self._weights[1:]
 
     @cached_property
-    def _exponents(self) -> tuple[Exponents, Exponents]:
-        """Of each prefix and each reach: D = e^(−far)·(1 − e^(−step))."""
+    def _falls(self) -> tuple[Falls, Falls]:
+        """Of each prefix and each reach: with rate r, D = e^(−r·far)·(1 − e^(−r·step))."""
         missing, deepest = self._depths[self._full], self._depths[self._first]
         steps = list(pairwise(self._depths))
-        prefixes: Exponents = [(self._outside * (missing - self._depths[0]), None)]
-        prefixes += [
-            (self._outside * (missing - after), self._outside * (after - before))
-            for before, after in steps[: self._full]
-        ]
-        reaches: Exponents = [
-            (self._inside * (here - deepest), self._inside * (there - here))
-            for here, there in steps[self._first :]
-        ]
-        reaches.append((self._inside * (self._depths[-1] - deepest), None))
+        prefixes: Falls = [(missing - self._depths[0], None)]
+        prefixes += [(missing - after, after - before) for before, after in steps[: self._full]]
+        reaches: Falls = [(here - deepest, there - here) for here, there in steps[self._first :]]
+        reaches.append((self._depths[-1] - deepest, None))
         return prefixes, reaches
 
     # In floats: logarithms, so that no weight is too large or too small
@@ -250,8 +273,8 @@ class Cells:
 
     @cached_property
     def _last_look(self) -> arb | None:
-        """What `last` is by floats; None: they are too coarse."""
-        short = sum(p < self.size for p in self.prefixes)
+        """The value of `last` by floats; None: they are too coarse."""
+        short = bisect_left(self.prefixes, self.size)
         logs = self._raw_logs[0][:short]
         cut = self.size * math.log(self.width) - float(logs.max()) + NEGLIGIBLE
         error = self._bound(cut)
@@ -281,8 +304,12 @@ class Cells:
         firsts = self._ends[0][[part.start for part in rows], None]
         lasts = self._ends[1][[part.stop - 1 for part in columns]]
         highest = self._log_ways(firsts, lasts)
-        highest += np.array([self._logs[0][part].max() for part in rows])[:, None]
-        highest += np.array([self._logs[1][part].max() for part in columns])
+        near, far = (
+            np.maximum.reduceat(logs, [part.start for part in parts])
+            for logs, parts in zip(self._logs, (rows, columns), strict=True)
+        )
+        highest += near[:, None]
+        highest += far
         row, column = divmod(int(highest.argmax()), len(columns))
         heavy = self._log_cells(rows[row], columns[column]).max()
         left_out = LEFT_OUT + math.log(len(self.prefixes) * len(self.reaches))
@@ -301,22 +328,39 @@ class Cells:
 
     def _log_cells(self, rows: slice, columns: slice) -> Floats:
         """ln of the weight of some cells."""
-        ways = self._log_ways(self._ends[0][rows, None], self._ends[1][columns])
-        found: Floats = ways + self._logs[0][rows, None] + self._logs[1][columns]
-        return found
+        prefixes, reaches = self._ends[0][rows, None], self._ends[1][columns]
+        if self._has_table:
+            weights: Floats = self._table.take(reaches - prefixes)
+            near, far = self._logs_of_table
+        else:
+            weights = self._log_ways(prefixes, reaches)
+            near, far = self._logs
+        weights += near[rows, None]
+        weights += far[columns]
+        return weights
 
     def _log_ways(self, prefixes: Ranks, reaches: Ranks) -> Floats:
         """ln C(u − p, size − p)."""
         some, others = self.size - prefixes, reaches - self.size
         if self._has_table:
-            table = _log_factorials(1 << self.width.bit_length())
-            found: Floats = table[reaches - prefixes] - table[some] - table[others]
-            return found
+            table = self._table
+            ways: Floats = table[reaches - prefixes] - table[some] - table[others]
+            return ways
         return _log_choices((reaches - prefixes).astype(float), np.minimum(some, others))
 
     @property
     def _has_table(self) -> bool:
         return self.width <= LARGEST_TABLE
+
+    @property
+    def _table(self) -> Floats:
+        return _log_factorials(1 << self.width.bit_length())
+
+    @cached_property
+    def _logs_of_table(self) -> tuple[Floats, Floats]:
+        """ln D_p − ln (size − p)! and ln D'_u − ln (u − size)!."""
+        (prefixes, reaches), (near, far) = self._ends, self._logs
+        return near - self._table[self.size - prefixes], far - self._table[reaches - self.size]
 
     @cached_property
     def _ends(self) -> tuple[Ranks, Ranks]:
@@ -344,10 +388,22 @@ class Cells:
 
     @cached_property
     def _cut(self) -> float:
-        """Where D_p or D'_u is below e to the minus this, all of its cells are negligible."""
+        """The logarithm below which all cells of a D_p or D'_u are negligible."""
         prefixes, reaches = self._raw_logs
         heaviest = float(prefixes[-1] + reaches[0])
         return self.size * math.log(self.width) - heaviest + NEGLIGIBLE
+
+
+def is_large(size: int, width: int) -> bool:
+    """Return whether some sets of this size among so many candidates are looked at in floats.
+
+    There are at most size + 1 prefixes, and a reach for each rank from `size` to `width`.
+
+    Examples:
+        >>> is_large(10, 220), is_large(100, 400)
+        (False, True)
+    """
+    return (size + 1) * (width - size + 1) > MANY
 
 
 def choices(number: int, size: int) -> arb:
@@ -363,12 +419,13 @@ def choices(number: int, size: int) -> arb:
 
 @dataclass(frozen=True)
 class _Look:
-    """What floats reveal the weights.
+    """The results of floats about the weights.
 
-    error    bound on the relative error of each, and of sums of them
-    middle   ln of the weight of all sets
-    total    the weight of all sets
-    rows     weight of all cells of each prefix, beside the heaviest
+    Args:
+        error: Bound on the relative error of each, and of sums of them.
+        middle: Logarithm of the weight of all sets.
+        total: The weight of all sets.
+        rows: Weight of all cells of each prefix, beside the heaviest.
     """
 
     error: float
@@ -377,9 +434,12 @@ class _Look:
     rows: Floats
 
 
-def _fall(step: Fraction | None) -> arb:
-    """1 − e^(−step); of None, 1."""
-    return arb(1) if step is None else -(-ball(step)).expm1()
+def _fall(falls: Falls, rate: arb) -> list[arb]:
+    """e^(−rate·far)·(1 − e^(−rate·step)) of each; without a step, the first factor alone."""
+    return [
+        (-rate * far).exp() * (1 if step is None else -(-rate * step).expm1())
+        for far, step in falls
+    ]
 
 
 def _draw_place(
@@ -421,8 +481,8 @@ def _floats(depths: NDArray[Any]) -> Floats:
 def _log_falls(steps: Floats) -> Floats:
     """ln(1 − e^(−step)), for steps above 0."""
     with np.errstate(under="ignore"):
-        found: Floats = np.log(-np.expm1(-steps))
-    return found
+        logs: Floats = np.log(-np.expm1(-steps))
+    return logs
 
 
 def _exp(logs: Floats) -> Floats:
@@ -431,8 +491,8 @@ def _exp(logs: Floats) -> Floats:
     That is no failure, whatever NumPy was set to do: a failure would reveal the data.
     """
     with np.errstate(under="ignore"):
-        found: Floats = np.exp(logs)
-    return found
+        values: Floats = np.exp(logs)
+    return values
 
 
 def _log_sum(logs: Floats) -> Any:
@@ -458,8 +518,8 @@ def _log_choices(numbers: Floats, few: Floats) -> Floats:
     table = _log_factorials(FEW)
     places = np.where(small, numbers, 0.0).astype(np.int64)
     lower = np.where(small, numbers - few, 0.0).astype(np.int64)
-    found: Floats = np.where(small, table[places] - table[lower], falling) - _log_factorial(few)
-    return found
+    logs: Floats = np.where(small, table[places] - table[lower], falling) - _log_factorial(few)
+    return logs
 
 
 def _log_factorial(numbers: Floats) -> Floats:
@@ -468,15 +528,15 @@ def _log_factorial(numbers: Floats) -> Floats:
     n = np.where(small, FEW, numbers)
     large = (n + 0.5) * np.log(n) - n + (0.5 * math.log(math.tau) + _series(n))
     table = _log_factorials(FEW)
-    found: Floats = np.where(small, table[np.where(small, numbers, 0.0).astype(np.int64)], large)
-    return found
+    logs: Floats = np.where(small, table[np.where(small, numbers, 0.0).astype(np.int64)], large)
+    return logs
 
 
 def _series(numbers: Floats) -> Floats:
     """The terms of Stirling's series that matter from FEW / 2 on."""
     inverse = 1 / numbers
-    found: Floats = inverse / 12 - inverse**3 / 360
-    return found
+    series: Floats = inverse / 12 - inverse**3 / 360
+    return series
 
 
 @cache

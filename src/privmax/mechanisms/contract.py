@@ -1,18 +1,19 @@
-"""What every selection mechanism answers, and the small values they answer with."""
+"""The interface of every selection mechanism, and the small values they answer with."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Self
 
 from privmax.errors import ParameterError
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import uniform_below
 from privmax.notebook import facts
-from privmax.numbers import Number, open_probability, plain, whole
+from privmax.numbers import Number, open_probability, plain, probability, whole
 from privmax.parameters import Parameter, Parameters
 from privmax.privacy import Neighbors, Privacy, relation
 from privmax.profile import Profile, Window
@@ -24,6 +25,9 @@ ROUNDING = 2.0**-40
 """Absolute error of a law from rounding its probabilities to floats, far above what actually
 happens.
 """
+
+LONGEST_LIST = 10_000
+"""Longer lists are not drawn: each item takes a round of its own."""
 
 Relation = Parameter[str, Neighbors]
 """A neighbor relation as a parameter."""
@@ -39,9 +43,49 @@ def read_relation(name: str, value: str) -> Neighbors:
     return relation(value)
 
 
+def read_length(name: str, value: int) -> int:
+    """Read how many items a list holds.
+
+    Raises:
+        ParameterError: It is no whole number from 1 to LONGEST_LIST.
+
+    Examples:
+        >>> read_length("k", 10)
+        10
+    """
+    length = whole(name, value)
+    if length > LONGEST_LIST:
+        allowed = f"a list has at most {LONGEST_LIST:,} items, each drawn in a round of its own"
+        raise ParameterError(name, value, allowed, "Ask for fewer, or use SetMargin.")
+    return length
+
+
+def composition_delta(name: str, value: Number, k: int) -> Fraction:
+    """Read the delta of a mechanism that spends it on composition only.
+
+    Args:
+        name: What it is, for the error.
+        value: The delta.
+        k: How many rounds there are. A single one has no use for a delta: it must be 0.
+
+    Raises:
+        ParameterError: It is out of bounds, or not 0 where there is a single round.
+
+    Examples:
+        >>> composition_delta("delta", "0.1", 2)
+        Fraction(1, 10)
+    """
+    number = probability(name, value)
+    if number and k == 1:
+        raise ParameterError(
+            name, value, "a single draw of this mechanism has no use for it", "Leave it out."
+        )
+    return open_probability(name, number) if number else number
+
+
 @dataclass(frozen=True, repr=False)
 class Outcome:
-    """What a mechanism drew: the `index`-th candidate at `score`, or nothing at all.
+    """The outcome of a draw: the `index`-th candidate at `score`, or no answer.
 
     The score and the index do not belong to the release.
 
@@ -65,6 +109,24 @@ class Outcome:
 
     def __repr__(self) -> str:
         return "Outcome(<private>)"
+
+    @classmethod
+    def each(cls, places: Iterable[tuple[int, int]]) -> list[Outcome]:
+        """Return the candidates at these scores and indexes.
+
+        Sooner than one by one: what sets the attributes of a frozen class is slow.
+
+        Examples:
+            >>> Outcome.each([(7, 2)]) == [Outcome(7, 2)]
+            True
+        """
+        usual = vars(cls(None))
+        outcomes = []
+        for score, index in places:
+            outcome = object.__new__(cls)
+            vars(outcome).update(usual, score=score, index=index)
+            outcomes.append(outcome)
+        return outcomes
 
 
 @dataclass(frozen=True, repr=False)
@@ -155,6 +217,45 @@ LARGEST_EPSILON = 10**9
 weights."""
 
 
+@dataclass(frozen=True, repr=False)
+class JointLaw:
+    """The exact law of several items at once, on small profiles.
+
+    It is a function of the private data: never release it.
+
+    Attributes:
+        blocks: Score and number of each block, best first; a number of None is infinite, and
+            no candidate of such a block is ever released.
+        floor: Score at and below which candidates are one block, or None.
+        chances: Probability of each outcome, by blocks; one not listed is impossible.
+        error: Every probability here is within this of the truth.
+        relative: And within this part of itself; infinite: `error` is all that is known.
+
+    Examples:
+        >>> JointLaw(((9, 1),), None, {(1,): 1.0}, error=0.0)
+        JointLaw(<private>)
+    """
+
+    blocks: tuple[tuple[int, int | None], ...]
+    floor: int | None
+    chances: Mapping[tuple[int, ...], float]
+    error: float
+    relative: float = math.inf
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(<private>)"
+
+    def scale(self, factor: float) -> Self:
+        """Return the same law with every probability multiplied.
+
+        Examples:
+            >>> JointLaw(((9, 1),), None, {(1,): 1.0}, error=0.0).scale(0.5).chances
+            {(1,): 0.5}
+        """
+        chances = {key: chance * factor for key, chance in self.chances.items()}
+        return replace(self, chances=chances, error=self.error * factor)
+
+
 def check_epsilon(epsilon: Fraction | None) -> None:
     """Refuse an epsilon at which exact laws would take forever; None: there is none.
 
@@ -201,8 +302,7 @@ class Mechanism(Parameters, ABC):
 
     @property
     def k(self) -> int:
-        """How many items it releases at most. More than one: it is a `Ranker`, or a
-        `SetMechanism`."""
+        """The most items it releases. More than one: it is a `Ranker`, or a `SetMechanism`."""
         return 1
 
     @property

@@ -1,10 +1,11 @@
-"""What the registry holds about a mechanism: one entry has all that other files list."""
+"""The entries of the registry: each has all that other files list about a mechanism."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from importlib import import_module
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -121,10 +122,10 @@ class Entry:
 
     def load(self) -> Callable[..., Mechanism]:
         """Return its class."""
-        found: Callable[..., Mechanism] = getattr(
+        mechanism: Callable[..., Mechanism] = getattr(
             import_module(f"privmax.mechanisms.{self.home}"), self.name
         )
-        return found
+        return mechanism
 
     def make_example(self, **changes: Any) -> Mechanism:
         """Make the mechanism of the example, with other values for some parameters.
@@ -147,9 +148,9 @@ class Entry:
         values = {**self.requires, **self.example}
         return {name: value() if callable(value) else value for name, value in values.items()}
 
-    @property
+    @cached_property
     def parameters(self) -> Mapping[str, Parameter]:
-        """What it can be made with."""
+        """The parameters it can be made with; plans ask a hundred times."""
         return signature(self.load()).parameters
 
     @property

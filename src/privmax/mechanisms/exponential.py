@@ -18,24 +18,17 @@ from privmax.mechanisms.contract import (
     Law,
     Outcome,
     Relation,
+    composition_delta,
     draw_candidate,
     law_of,
+    read_length,
     read_relation,
     require_fit,
     require_single,
 )
-from privmax.mechanisms.peeling import (
-    Ranker,
-    Sequences,
-    chance_all_best,
-    composition_delta,
-    peel,
-    read_length,
-    sequence_law,
-)
-from privmax.mechanisms.weights import block_shares, block_weights, closed_view
+from privmax.mechanisms.peeling import Ranker, Sequences, chance_all_best, peel, sequence_law
+from privmax.mechanisms.weights import block_shares, closed_view, draw_block
 from privmax.noise.coins import Coins
-from privmax.noise.samplers import weighted
 from privmax.numbers import positive
 from privmax.parameters import Exact, Whole, parameter
 from privmax.privacy import ADD_REMOVE, Privacy
@@ -65,7 +58,7 @@ class Exponential(Ranker):
     """
 
     epsilon: Exact = parameter(positive)
-    delta: Exact = parameter(composition_delta, default=0, beside="k")
+    delta: Exact = parameter(composition_delta, default=0, depends_on="k")
     neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
     k: Whole = parameter(read_length, default=1)
 
@@ -77,13 +70,13 @@ class Exponential(Ranker):
     def draw(self, profile: Profile, coins: Coins) -> Outcome:
         require_single(self.k)
         window, blocks, rate = self._view(profile)
-        return draw_candidate(window, weighted(lambda: block_weights(blocks, rate), coins), coins)
+        return draw_candidate(window, draw_block(blocks, rate, coins), coins)
 
     def ranking(self, profile: Profile, coins: Coins) -> list[Outcome]:
         window, blocks, rate = self._view(profile)
 
         def draw(left: Sequence[Level], coins: Coins) -> int:
-            return weighted(lambda: block_weights(left, rate), coins)
+            return draw_block(left, rate, coins)
 
         return peel(window, blocks, self.k, draw, coins)
 

@@ -92,7 +92,9 @@ class GapTest(SetMechanism):
     )
     neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
     k: Whole = parameter(read_size, default=1)
-    ranked: Parameter[bool, bool] = parameter(read_ranked, default=False, beside="k", quiet=True)
+    ranked: Parameter[bool, bool] = parameter(
+        read_ranked, default=False, depends_on="k", quiet=True
+    )
 
     def draw(self, profile: Profile, coins: Coins) -> Outcome:
         require_single(self.k)
@@ -114,17 +116,19 @@ class GapTest(SetMechanism):
         window, released = self._release_chance(profile)
         if self.k == 1:
             return best_or_nothing(window, released)
-        held = [released * number for _, number in window.first(self.k)]
-        others = [0.0] * (len(window.blocks()) - len(held))
-        return law_of(window, [*held, *others], 1 - released, self.k * ROUNDING, true_zeros=False)
+        chances = [released * number for _, number in window.first(self.k)]
+        others = [0.0] * (len(window.blocks()) - len(chances))
+        return law_of(
+            window, [*chances, *others], 1 - released, self.k * ROUNDING, true_zeros=False
+        )
 
     def sets(self, profile: Profile) -> Mapping[object, Sets]:
         window, released = self._release_chance(profile)
-        held = [number for _, number in window.first(self.k)]
-        others = [0] * (len(window.blocks()) - len(held))
+        sizes = [number for _, number in window.first(self.k)]
+        others = [0] * (len(window.blocks()) - len(sizes))
         table = {(0,) * len(window.blocks()): 1 - released}
         if released:
-            table[*held, *others] = released
+            table[*sizes, *others] = released
         return {None: sets_of(window, table, error=ROUNDING)}
 
     def sequences(self, profile: Profile) -> Mapping[object, Sequences]:

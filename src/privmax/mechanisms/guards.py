@@ -73,7 +73,7 @@ class Guards(Parameters, kw_only=False):
 
     ranks: Parameter[Sequence[int], tuple[int, ...]] = parameter(read_ranks)
     prior: Parameter[Sequence[Number], tuple[Fraction, ...]] = parameter(
-        _read_prior, beside="ranks"
+        _read_prior, depends_on="ranks"
     )
     _: KW_ONLY
     share: Exact = parameter(open_probability)

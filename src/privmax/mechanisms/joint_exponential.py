@@ -32,11 +32,12 @@ from privmax.mechanisms.contract import (
     Relation,
     closed_size,
     law_of,
+    read_length,
     read_relation,
     require_fit,
     require_single,
 )
-from privmax.mechanisms.peeling import Ranker, Sequences, read_length
+from privmax.mechanisms.peeling import Ranker, Sequences
 from privmax.mechanisms.weights import clip_width, decay, shares
 from privmax.noise.balls import ball
 from privmax.noise.coins import Coins
@@ -107,8 +108,8 @@ class JointExponential(Ranker):
         window, lists, rate = self._view(profile)
         chances = shares(lambda: lists.bound_weights(rate))
         hits = [lists.hits(bound, window.depth(best)) for bound in lists.shortfalls]
-        found = math.fsum(chance * hit for chance, hit in zip(chances, hits, strict=True))
-        return float(self.k), min(found, float(self.k))
+        mean = math.fsum(chance * hit for chance, hit in zip(chances, hits, strict=True))
+        return float(self.k), min(mean, float(self.k))
 
     def privacy(self) -> Privacy:
         return Privacy(self.epsilon)
@@ -167,7 +168,7 @@ class _Lists:
                 yield depth - best, count, places
 
     def within(self, depth: int) -> int:
-        """How many candidates stand no deeper."""
+        """Return the number of candidates that are no deeper."""
         index = bisect_right(self.depths, depth)
         return self.upto[index - 1] if index else 0
 
@@ -206,13 +207,13 @@ class _Lists:
         ]
 
     def hits(self, bound: int, depth: int) -> float:
-        """How many candidates no deeper than `depth` are in a list, on average over all lists that
-        fall short by at most `bound`.
+        """Return the number of candidates no deeper than `depth` in a list, on average over all
+        lists that fall short by at most `bound`.
         """
-        wanted, held = self.within(depth), 0.0
+        within, mean = self.within(depth), 0.0
         for place, choices in enumerate(self._choices(bound)):
-            held += (min(wanted, choices + place) - held) / choices
-        return held
+            mean += (min(within, choices + place) - mean) / choices
+        return mean
 
     def first_short(self, shortfall: int, coins: Coins) -> int:
         """The first place that falls short by exactly `shortfall`, in a uniform list of that
@@ -228,7 +229,7 @@ class _Lists:
         return bisect_right(list(accumulate(sizes)), at)
 
     def size(self, blocks: Sequence[int]) -> int:
-        """How many lists go through these blocks in this order."""
+        """Return the number of lists that go through these blocks in this order."""
         used = [blocks[:place].count(block) for place, block in enumerate(blocks)]
         return math.prod(
             max(0, self.counts[block] - taken) for block, taken in zip(blocks, used, strict=True)

@@ -24,12 +24,11 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
-import numpy as np
 from flint import arb
-from numpy.typing import NDArray
 
+from privmax.deferred import np
 from privmax.errors import ParameterError
 from privmax.mechanisms.above_threshold import AboveThreshold, Run
 from privmax.mechanisms.contract import (
@@ -47,12 +46,16 @@ from privmax.mechanisms.contract import (
 )
 from privmax.mechanisms.noisy_maximum import TAIL, NoisyMaximum, noise_law
 from privmax.mechanisms.restricted_exponential import RestrictedExponential
+from privmax.mechanisms.stored_leads import SUCCESS, find_lead
 from privmax.noise.balls import START, ball, below, ceiling, ceiling_log, precision
 from privmax.noise.coins import Coins
 from privmax.numbers import Number, open_probability, plain, positive, whole
 from privmax.parameters import Exact, Parameter, Whole, parameter
 from privmax.privacy import ADD_REMOVE, REPLACE, Privacy
 from privmax.profile import Profile, Window
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Constants = Literal["printed", "corrected"]
 """printed: t_r as above. corrected: 2 + 6 ln(3r/δ)/ε, which the same proof supports once δ/3 is
@@ -68,8 +71,11 @@ _JOINT_LIMIT = 64
 _DENSE = 64
 """So many ranks from the first on are pieces of their own in a law."""
 
+LARGEST = 1 << 40
+"""The default cap of the search in an open universe."""
+
 LAW_STEPS = 1 << 30
-"""How many steps `law` takes at most, some seconds. They grow with the square of 1/epsilon."""
+"""The most steps of `law`, some seconds. They grow with the square of 1/epsilon."""
 
 
 class Choice(Protocol):
@@ -120,7 +126,7 @@ class LargeMargin(Mechanism):
         remedy="The certificate fails with probability delta; 0 is impossible.",
     )
     neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
-    cap: Whole = parameter(whole, default=1 << 40)
+    cap: Whole = parameter(whole, default=LARGEST)
     constants: Parameter[str, Constants] = parameter(_read_constants, default="printed")
 
     steps_each: ClassVar[int] = 0
@@ -132,11 +138,11 @@ class LargeMargin(Mechanism):
         end = self._end(profile)
         stop = self._search(profile).draw(self._runs(window, estimate - window.top, profile), coins)
         near = end if stop is None else stop
-        beside = {"max_estimate": estimate, "near_maximizers": near}
+        diagnostics = {"max_estimate": estimate, "near_maximizers": near}
         if stop is None and profile.universe is None:
-            return Outcome(None, diagnostics=beside)
+            return Outcome(None, diagnostics=diagnostics)
         item = self._choice(near).draw(window, coins, profile.sensitivity)
-        return Outcome(item.score, item.index, item.below, beside)
+        return Outcome(item.score, item.index, item.below, diagnostics)
 
     def law(self, profile: Profile) -> Law:
         """Return the law, exact but for `error`.
@@ -205,6 +211,11 @@ class LargeMargin(Mechanism):
     ) -> int:
         least = whole("near", 1 if near is None else near)
         target = open_probability("success", success)
+        usual = candidates is None and least == 1 and target == SUCCESS
+        if usual and self.cap == LARGEST and self.constants == "printed":
+            stored = find_lead(type(self).__name__, self.epsilon, self.delta)
+            if stored is not None:
+                return stored
         return _search_lead(self, candidates, least, target)
 
     def _guess_lead(self, candidates: int | None, near: int, success: Fraction) -> int:
@@ -252,7 +263,7 @@ class LargeMargin(Mechanism):
         return ceiling(lambda: ball(6 * sensitivity / self.epsilon) * (self._spread() * rank).log())
 
     def _spread(self) -> arb:
-        """What the third stage needs a margin for, besides the rank: 3/δ."""
+        """Return the factor of the rank in the margin of the third stage: 3/δ."""
         return ball(3 / self.delta)
 
     def _rising_tail(self, rank: int, sensitivity: int) -> int:
@@ -291,7 +302,7 @@ class LargeMargin(Mechanism):
         return RestrictedExponential(epsilon=self._stage_epsilon(), near=near, neighbors=REPLACE)
 
     def _end(self, profile: Profile) -> int:
-        """Where the search ends without a pass: at all K candidates, or at the cap."""
+        """Return the end of the search without a pass: at all K candidates, or at the cap."""
         return self.cap if profile.universe is None else profile.universe
 
     def _window(self, profile: Profile) -> Window:
@@ -455,24 +466,34 @@ def _stretches(mechanism: LargeMargin, end: int, sensitivity: int) -> tuple[list
 
     No stretch grows by more than 1/16, so that the draw hardly differs along it.
     """
-    delta = mechanism.delta
-    rising, margin = 12 * sensitivity / mechanism.epsilon, 6 * sensitivity / mechanism.epsilon
+    ends = _rising_ends(mechanism.epsilon, mechanism.delta, end, sensitivity)
+    margin = 6 * sensitivity / mechanism.epsilon
+    least = mechanism._margin_tail(1, sensitivity)
+    margin_ends = [
+        _floor(partial(_last_rank, mechanism._spread, value / margin))
+        for value in range(least, mechanism._margin_tail(end, sensitivity))
+    ]
     dense = min(end, _DENSE)
-    steps = {*range(1, dense + 1), end}
+    steps = {*range(1, dense + 1), *ends, *margin_ends, end}
     rank = dense
     while rank < end:
         rank = min(end, rank + rank // 16)
         steps.add(rank)
-    if dense < end:
-        for value in range(
-            mechanism._margin_tail(dense, sensitivity), mechanism._margin_tail(end, sensitivity)
-        ):
-            steps.add(_floor(partial(_last_rank, mechanism._spread, value / margin)))
-        first = ceiling_log(rising, 3 * dense * (dense + 1) / delta)
-        for value in range(first, ceiling_log(rising, 3 * end * (end + 1) / delta)):
-            steps.add(_floor(partial(_last_rank_of_pairs, delta, value / rising)))
     ordered = sorted(steps)
-    return ordered, [mechanism.threshold(last, sensitivity) for last in ordered]
+    first = mechanism.threshold(1, sensitivity)
+    return ordered, [
+        first + bisect_left(ends, last) + bisect_left(margin_ends, last) for last in ordered
+    ]
+
+
+@lru_cache(maxsize=64)
+def _rising_ends(epsilon: Fraction, delta: Fraction, end: int, sensitivity: int) -> list[int]:
+    """The last rank with each value of the rising tail that one below `end` has, in order."""
+    rising = 12 * sensitivity / epsilon
+    least, most = (ceiling_log(rising, 3 * rank * (rank + 1) / delta) for rank in (1, end))
+    return [
+        _floor(partial(_last_rank_of_pairs, delta, value / rising)) for value in range(least, most)
+    ]
 
 
 def _last_rank(spread: Callable[[], arb], exponent: Fraction) -> arb:

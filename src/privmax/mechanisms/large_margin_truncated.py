@@ -17,18 +17,20 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
 from flint import arb
-from numpy.typing import NDArray
 
+from privmax.deferred import np
 from privmax.mechanisms.large_margin import LargeMargin, Piece
 from privmax.mechanisms.max_of_truncated import MaxOfTruncated, rarity
 from privmax.noise.balls import START, ball, precision
 from privmax.noise.race import ExponentialNoise, race_law
 from privmax.privacy import REPLACE, drift
 from privmax.profile import Window
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 NEGLIGIBLE = 1e-14
 """A law leaves out pieces in which the search stops less often, and adds them to its error."""
@@ -51,7 +53,8 @@ class LargeMarginTruncated(LargeMargin):
         return t + longer, threshold + longer
 
     def _guess_lead(self, candidates: int | None, near: int, success: Fraction) -> int:
-        """That of `LargeMargin`, whose laws take less time, and how much longer the certificate is.
+        """Return the lead of `LargeMargin`, whose laws take less time, and what the certificate
+        adds.
 
         Both search in the same way, and a winner that is certified is hardly ever missed.
         """
@@ -82,6 +85,8 @@ class LargeMarginTruncated(LargeMargin):
     ) -> tuple[NDArray[np.float64], float]:
         chances, error = np.zeros(len(window.blocks())), 0.0
         race = self._races(window, pieces, stops, sensitivity)
+        with precision(START):
+            rare = float(rarity(self._stage_epsilon(), self._stage_delta(), 1).mid())
         for piece, stop in zip(pieces, stops, strict=True):
             if stop < NEGLIGIBLE:
                 error += float(stop)
@@ -89,7 +94,9 @@ class LargeMarginTruncated(LargeMargin):
             first = race(piece.first)
             last = first if piece.first == piece.last else race(piece.last)
             chances += stop * (first + last) / 2
-            error += float(stop) * (float(np.abs(first - last).max()) / 2 + 2 * self._wobble(piece))
+            error += float(stop) * (
+                float(np.abs(first - last).max()) / 2 + 2 * self._wobble(piece, rare)
+            )
         return chances, error
 
     def _races(
@@ -115,13 +122,11 @@ class LargeMarginTruncated(LargeMargin):
         widest = race(max(ranks)) if ranks else np.zeros(blocks)
         return (lambda _: widest) if widest[0] == 1 and not widest[1:].any() else race
 
-    def _wobble(self, piece: Piece) -> float:
-        """How far the noise of a piece's first rank and that of its last can make two races differ:
-        see the page.
+    def _wobble(self, piece: Piece, rare: float) -> float:
+        """Bound the difference of two races by the noise of a piece's first rank and that of its
+        last: see the page. `rare` is ℓκ, the same at every rank.
         """
         if piece.first == piece.last:
             return 0.0
-        epsilon, delta = self._stage_epsilon(), self._stage_delta()
-        with precision(START):
-            high, low = (rarity(epsilon, delta, near) for near in (piece.first, piece.last))
-            return float((piece.last * (high - low) / (1 - low)).mid())
+        falls = rare * (piece.last - piece.first) / piece.first  # ℓ·(κ_first − κ_last)
+        return falls / (1 - rare / piece.last)

@@ -27,6 +27,7 @@ from privmax.mechanisms.contract import (
     Relation,
     draw_candidate,
     law_of,
+    read_length,
     read_relation,
     require_fit,
     require_single,
@@ -37,7 +38,6 @@ from privmax.mechanisms.peeling import (
     Sequences,
     chance_all_best,
     peel,
-    read_length,
     round_and_guard,
     sequence_law,
 )

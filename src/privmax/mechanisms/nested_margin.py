@@ -17,9 +17,9 @@ Reference:  original to this library
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 
 from flint import arb, ctx
 
@@ -125,8 +125,8 @@ class NestedMargin(Mechanism):
         return _width(self, profile.universe, profile.sensitivity)
 
     def _guard(self, rank: int, universe: int | None) -> arb:
-        """How many times heavier the guard of the top `rank` is than the candidate just below them;
-        0: no guard.
+        """Return the weight of the guard of the top `rank`, over that of the candidate just below
+        them; 0: no guard.
         """
         if rank == universe:
             return arb(0)
@@ -140,39 +140,49 @@ class NestedMargin(Mechanism):
         return self.delta / sum(rank != universe for rank in self.levels(universe))
 
     def _offer(
-        self, window: Window, rank: int, guard: arb, each: Sequence[arb], profile: Profile
+        self,
+        inside: arb,
+        rank: int,
+        guard: arb,
+        window: Window,
+        profile: Profile,
+        fall: Callable[[int], arb],
     ) -> arb:
-        """The weight of the top `rank` and its guard: a candidate among them is offered its share
-        of that.
+        """The weight of the top `rank`, which is `inside`, and of its guard.
+
+        A candidate among them is offered its share of that. `fall` is the weight of one candidate
+        at a depth.
         """
-        members = (
-            weight * count for weight, (_, count) in zip(each, window.first(rank), strict=False)
-        )
-        offer = sum(members, start=arb(0))
         if rank == profile.universe:
-            return offer
-        rate = self._rate(profile)
-        offer += guard * decay(rate, window.depth(rank + 1))
+            return inside
+        offer = inside + guard * fall(window.depth(rank + 1))
         if (
             self.growth is not None
         ):  # a moving floor can make all of the top `rank` slip, whatever the growth
             floor = ball(rank / self._delta(profile.universe)) * ball(self.draw_epsilon()).exp()
-            offer += floor * decay(rate, self._clip(profile))
+            offer += floor * fall(self._clip(profile))
         return offer
 
     def _chances(self, window: Window, profile: Profile) -> list[arb]:
         """Probability of each block, and last of nothing, at the precision in force."""
         levels = self.levels(profile.universe)
-        each = block_weights([(depth, 1) for depth, _ in window.blocks()], self._rate(profile))
+        rate = self._rate(profile)
+        fall = cache(partial(decay, rate))  # many ranks end at the same depth
+        each = block_weights([(depth, 1) for depth, _ in window.blocks()], rate)
         guards = _guards(self, profile.universe, ctx.prec)
+        tops = [window.first(rank) for rank in levels]
         chances, best = [arb(0)] * len(each), arb.pos_inf()
-        for rank, inner, guard in zip(
-            reversed(levels), [*reversed(levels[:-1]), 0], reversed(guards), strict=True
+        for rank, top, inner, guard in zip(
+            reversed(levels),
+            reversed(tops),
+            [*reversed(tops[:-1]), []],
+            reversed(guards),
+            strict=True,
         ):
-            best = best.min(self._offer(window, rank, guard, each, profile))
-            before = window.first(inner)
-            for block, (_, count) in enumerate(window.first(rank)):
-                ring = count - (before[block][1] if block < len(before) else 0)
+            inside = sum((one * count for one, (_, count) in zip(each, top, strict=False)), arb(0))
+            best = best.min(self._offer(inside, rank, guard, window, profile, fall))
+            for block, (_, count) in enumerate(top):
+                ring = count - (inner[block][1] if block < len(inner) else 0)
                 if ring:  # those between the two ranks
                     chances[block] += each[block] * ring / best
         return [*chances, 1 - sum(chances, start=arb(0))]

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
+from privmax.deferred import np
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import discrete_laplace
 from privmax.numbers import positive
 from privmax.parameters import Exact, Parameters, parameter
 from privmax.privacy import Privacy
 from privmax.profile import Profile
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 TAIL = 2.0**-46
 """Probability left out of a law where its noise is cut off, each side together."""

@@ -12,15 +12,12 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from privmax.composition import per_round
-from privmax.errors import ParameterError
-from privmax.mechanisms.contract import ROUNDING, Mechanism, Outcome
+from privmax.mechanisms.contract import ROUNDING, JointLaw, Mechanism, Outcome
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import uniform_below
-from privmax.numbers import Number, open_probability, probability, whole
 from privmax.profile import Level, Profile, Window
 
 Draw = Callable[[Sequence[Level], Coins], int]
@@ -32,60 +29,15 @@ Chances = Callable[[Sequence[Level]], Sequence[float]]
 """One round's law: the probability of each block and, where there is a guard, last of the guard."""
 
 
-LONGEST_LIST = 10_000
-"""Longer lists are not drawn: each item takes a round of its own."""
+class Sequences(JointLaw):
+    """The exact law of a whole list.
 
-
-def read_length(name: str, value: int) -> int:
-    """Read how many items a list holds.
-
-    Raises:
-        ParameterError: It is no whole number from 1 to LONGEST_LIST.
+    Its `chances` are those of lists of blocks; a list shorter than k ended with nothing.
 
     Examples:
-        >>> read_length("k", 10)
-        10
+        >>> Sequences(((9, 1),), None, {(0,): 1.0}, error=0.0).chances
+        {(0,): 1.0}
     """
-    length = whole(name, value)
-    if length > LONGEST_LIST:
-        allowed = f"a list has at most {LONGEST_LIST:,} items, each drawn in a round of its own"
-        raise ParameterError(name, value, allowed, "Ask for fewer, or use SetMargin.")
-    return length
-
-
-@dataclass(frozen=True, repr=False)
-class Sequences:
-    """The exact law of a whole list, on small profiles.
-
-    It is a function of the private data: never release it.
-
-    Attributes:
-        blocks: Score and number of each block, best first.
-        floor: Score at and below which candidates are one block, or None.
-        chances: Probability of each list of blocks; a list shorter than k ended with nothing. One
-            not listed is impossible.
-        error: Every probability here is within this of the truth.
-        relative: And within this part of itself; infinite: `error` is all that is known.
-    """
-
-    blocks: tuple[tuple[int, int | None], ...]
-    floor: int | None
-    chances: Mapping[tuple[int, ...], float]
-    error: float
-    relative: float = math.inf
-
-    def __repr__(self) -> str:
-        return "Sequences(<private>)"
-
-    def scale(self, factor: float) -> Sequences:
-        """Return the same law with every probability multiplied.
-
-        Examples:
-            >>> Sequences(((9, 1),), None, {(0,): 1.0}, error=0.0).scale(0.5).chances
-            {(0,): 0.5}
-        """
-        chances = {key: chance * factor for key, chance in self.chances.items()}
-        return replace(self, chances=chances, error=self.error * factor)
 
 
 class Ranker(Mechanism):
@@ -157,8 +109,8 @@ def peel(
     """
     depths, left = [depth for depth, _ in blocks], [count for _, count in blocks]
     taken: list[list[int]] = [[] for _ in blocks]
-    found: list[Outcome] = []
-    while len(found) < k and any(left):
+    peeled: list[Outcome] = []
+    while len(peeled) < k and any(left):
         block = draw(list(zip(depths, left, strict=True)), coins)
         whole_block = window.blocks()[block][1] if block < len(blocks) else None
         if whole_block is None:  # the guard, or somebody nobody has seen
@@ -168,8 +120,8 @@ def peel(
             place += place >= earlier
         taken[block].append(place)
         left[block] -= 1
-        found.append(Outcome(window.top - depths[block], place, block == len(window.depths)))
-    return found
+        peeled.append(Outcome(window.top - depths[block], place, block == len(window.depths)))
+    return peeled
 
 
 def sequence_law(
@@ -247,26 +199,3 @@ def round_and_guard(epsilon: Fraction, delta: Fraction, k: int) -> tuple[Fractio
     """
     shared = per_round(epsilon, delta / 2, k, bounded_range=True)
     return (shared, delta / 2) if shared > epsilon / k else (epsilon / k, delta)
-
-
-def composition_delta(name: str, value: Number, k: int) -> Fraction:
-    """Read the delta of a mechanism that spends it on composition only.
-
-    Args:
-        name: What it is, for the error.
-        value: The delta.
-        k: How many rounds there are. A single one has no use for a delta: it must be 0.
-
-    Raises:
-        ParameterError: It is out of bounds, or not 0 where there is a single round.
-
-    Examples:
-        >>> composition_delta("delta", "0.1", 2)
-        Fraction(1, 10)
-    """
-    number = probability(name, value)
-    if number and k == 1:
-        raise ParameterError(
-            name, value, "a single draw of this mechanism has no use for it", "Leave it out."
-        )
-    return open_probability(name, number) if number else number

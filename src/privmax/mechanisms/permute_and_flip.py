@@ -20,21 +20,15 @@ from privmax.mechanisms.contract import (
     Law,
     Outcome,
     Relation,
+    composition_delta,
     draw_candidate,
     law_of,
+    read_length,
     read_relation,
     require_fit,
     require_single,
 )
-from privmax.mechanisms.peeling import (
-    Ranker,
-    Sequences,
-    chance_all_best,
-    composition_delta,
-    peel,
-    read_length,
-    sequence_law,
-)
+from privmax.mechanisms.peeling import Ranker, Sequences, chance_all_best, peel, sequence_law
 from privmax.mechanisms.weights import closed_view
 from privmax.noise.coins import Coins
 from privmax.noise.race import EXPONENTIAL, QUADRATURE_ERROR, race_law, run_race
@@ -67,7 +61,7 @@ class PermuteAndFlip(Ranker):
     """
 
     epsilon: Exact = parameter(positive)
-    delta: Exact = parameter(composition_delta, default=0, beside="k")
+    delta: Exact = parameter(composition_delta, default=0, depends_on="k")
     neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
     k: Whole = parameter(read_length, default=1)
 
@@ -114,7 +108,7 @@ class PermuteAndFlip(Ranker):
 
 
 def _running(left: Sequence[Level]) -> tuple[list[int], list[Level]]:
-    """Which blocks still have a candidate, and those blocks with depths from the best of them."""
+    """Return the blocks that still have a candidate, and their depths from the best of them."""
     running = [block for block, (_, count) in enumerate(left) if count]
     top = left[running[0]][0]
     return running, [(left[block][0] - top, left[block][1]) for block in running]

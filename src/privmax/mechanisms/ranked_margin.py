@@ -23,8 +23,15 @@ from fractions import Fraction
 from functools import cached_property, lru_cache, partial
 from itertools import permutations
 
-from privmax.mechanisms.contract import Law, Outcome, Relation, read_relation, require_single
-from privmax.mechanisms.peeling import Ranker, Sequences, read_length
+from privmax.mechanisms.contract import (
+    Law,
+    Outcome,
+    Relation,
+    read_length,
+    read_relation,
+    require_single,
+)
+from privmax.mechanisms.peeling import Ranker, Sequences
 from privmax.mechanisms.set_margin import SetMargin
 from privmax.mechanisms.sets import Sets
 from privmax.mechanisms.stages import Stage, default_stages, read_stages
@@ -83,7 +90,7 @@ class RankedMargin(Ranker):
         optional(open_probability), default=None
     )
     stages: Parameter[Sequence[Stage] | None, tuple[Stage, ...] | None] = parameter(
-        read_stages, default=None, beside="k"
+        read_stages, default=None, depends_on="k"
     )
 
     def __post_init__(self) -> None:
@@ -113,8 +120,8 @@ class RankedMargin(Ranker):
         """Return the law of the list, without how far apart its items are."""
         noise = self.noise(profile.sensitivity)
         return {
-            beside: _order_sets(law, noise, self.k)
-            for beside, law in self.members.sets(profile).items()
+            extra: _order_sets(law, noise, self.k)
+            for extra, law in self.members.sets(profile).items()
         }
 
     def expect(self, profile: Profile, best: int) -> tuple[float, float]:
@@ -125,7 +132,7 @@ class RankedMargin(Ranker):
 
     @cached_property
     def members(self) -> SetMargin:
-        """What draws the set; public."""
+        """The mechanism that draws the set; public."""
         if self.k == 1:
             return SetMargin(
                 epsilon=self.epsilon, delta=self.delta, neighbors=self.neighbors, stages=self.stages

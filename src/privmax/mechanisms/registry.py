@@ -83,7 +83,7 @@ def _bound_at_zero(mechanism: Mechanism, universe: int | None) -> LastDraw:
 
 
 OPEN_REASON = "the universe is open"
-"""Why a mechanism is chosen that needs no list of candidates, as `Release.why` says."""
+"""The reason for a mechanism that needs no list of candidates, as in `Release.why`."""
 
 _PURE = {"epsilon": 1}
 _SMALL = {"epsilon": 1, "delta": "0.05"}

@@ -28,7 +28,8 @@ from itertools import accumulate
 
 from flint import arb
 
-from privmax.mechanisms.cells import Cells, choices
+from privmax.deferred import load
+from privmax.mechanisms.cells import Cells, choices, is_large
 from privmax.mechanisms.contract import (
     ROUNDING,
     Law,
@@ -79,7 +80,7 @@ class SetMargin(SetMechanism):
     neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
     k: Whole = parameter(read_size, default=1)
     stages: Parameter[Sequence[Stage] | None, tuple[Stage, ...] | None] = parameter(
-        read_stages, default=None, beside="k"
+        read_stages, default=None, depends_on="k"
     )
 
     def __post_init__(self) -> None:
@@ -93,6 +94,8 @@ class SetMargin(SetMechanism):
         return drawn[0] if drawn else Outcome(None)
 
     def subset(self, profile: Profile, coins: Coins) -> list[Outcome]:
+        if self._may_need_floats(profile.universe):
+            load()
         for turn in self._turns(profile, self._window(profile)):
             if not bernoulli(turn.nothing, coins):
                 return turn.draw(coins)
@@ -127,7 +130,7 @@ class SetMargin(SetMechanism):
                 relative += turn.error
             for numbers, share in turn.combinations() if turn else [((), 1.0)]:
                 padded = [*numbers, *[0] * (len(infinite) - len(numbers))]
-                key = tuple(0 if no else held for held, no in zip(padded, infinite, strict=True))
+                key = tuple(0 if no else taken for taken, no in zip(padded, infinite, strict=True))
                 table[key] = table.get(key, 0.0) + chance * share
         return {None: sets_of(window, table, relative, relative)}
 
@@ -189,13 +192,20 @@ class SetMargin(SetMechanism):
             >>> [(stage.width, epsilon) for stage, epsilon in mechanism.budgets(None)]
             [(2, Fraction(1, 1)), (9, Fraction(3, 4))]
         """
-        found, left = [], self.epsilon
+        budgets, left = [], self.epsilon
         for stage in self.cascade(universe):
-            found.append((stage, left))
+            budgets.append((stage, left))
             if universe is not None and stage.width >= universe:
                 break
             left *= 1 - stage.silence
-        return tuple(found)
+        return tuple(budgets)
+
+    def _may_need_floats(self, universe: int | None) -> bool:
+        """Whether NumPy is loaded before a draw: by public numbers, whichever stage it ends in."""
+        return any(
+            is_large(stage.size, stage.width if universe is None else min(stage.width, universe))
+            for stage, _ in self.budgets(universe)
+        )
 
     def _chance_best(self, profile: Profile) -> float:
         return math.fsum(
@@ -231,12 +241,13 @@ class SetMargin(SetMechanism):
 class _Turn:
     """A stage on a profile.
 
-    stage      what it draws
-    epsilon    what is left for it and all that follow
-    delta      for it alone
-    unit       c·s, by how much two scores can drift apart between neighbors
-    window     the profile
-    universe   its size; None: open
+    Args:
+        stage: What it draws.
+        epsilon: What is left for it and all that follow.
+        delta: For it alone.
+        unit: C·s, by how much two scores can drift apart between neighbors.
+        window: The profile.
+        universe: Its size; None: open.
     """
 
     stage: Stage
@@ -310,20 +321,25 @@ class _Turn:
         prefix, reach = (size, size) if self.is_test else self.cells.draw(coins)
         drawn = uniform_subset(reach - prefix, size - prefix, coins)
         ranks = [*range(prefix), *sorted(prefix + place for place in drawn)]
-        found: list[Outcome] = []
+        chosen: list[tuple[int, int]] = []
+        top = self.window.top
         start = first = 0
         for (depth, number), (_, everybody) in zip(self.levels, self.window.blocks(), strict=False):
             if first == size:
                 break
-            last = bisect_left(ranks, start + number, first)
+            end = start + number
+            if ranks[first] >= end:
+                start = end
+                continue
+            last = bisect_left(ranks, end, first) if number > 1 else first + 1
             places = [rank - start for rank in ranks[first:last]]
-            start, first = start + number, last
+            start, first = end, last
             if everybody is None:  # nobody has ever seen those
                 continue
             if number < everybody:  # the level is cut: which of them take part was left open
                 places = uniform_subset(everybody, len(places), coins)
-            found += [Outcome(self.window.top - depth, place) for place in places]
-        return found
+            chosen += [(top - depth, place) for place in places]
+        return Outcome.each(chosen)
 
     # The law, in floats: of what is released, given that something is
 
@@ -345,13 +361,13 @@ class _Turn:
         return nothing, answer
 
     def numbers(self) -> list[float]:
-        """How many of each level it releases on average."""
+        """Return how many of each level it releases on average."""
         if self.is_test:
             return [float(number) for _, number in self.levels]
         return self.cells.numbers()
 
     def lengths(self, best: int) -> Iterator[tuple[int, float, float]]:
-        """How many of a set were ever seen: each such number, its probability, and how many of the
+        """Yield each number of a set that were ever seen, its probability, and how many of the
         `best` highest are among them on average.
         """
         size = self.stage.size
@@ -364,10 +380,10 @@ class _Turn:
                 # of the ranks after the prefix, `good` were seen, and `among` of these are best
                 good, among = max(0, min(u, seen) - p), max(0, min(u, seen, best) - p)
                 left = size - p
-                for held in range(max(0, left - (u - p - good)), min(left, good) + 1):
-                    hits = min(p, seen, best) + (held * among / good if good else 0)
-                    share = _share(good, u - p, left, held)
-                    yield min(p, seen) + held, chance * share, hits
+                for taken in range(max(0, left - (u - p - good)), min(left, good) + 1):
+                    hits = min(p, seen, best) + (taken * among / good if good else 0)
+                    share = _share(good, u - p, left, taken)
+                    yield min(p, seen) + taken, chance * share, hits
 
     def chance_all_best(self) -> float:
         """Probability that all of them come from the best level."""
@@ -393,23 +409,23 @@ class _Turn:
         )
 
     def combinations(self) -> Iterator[tuple[tuple[int, ...], float]]:
-        """How many of each level it releases, with the probability of that; not by cells."""
+        """Yield how many of each level it releases, with their probability; not by cells."""
         numbers = [number for _, number in self.levels]
         if self.is_test:
             yield tuple(numbers), 1.0
             return
-        found = list(_combinations(numbers, self.stage.size))
-        weights = [self._weight(taken) * _ways(numbers, taken) for taken in found]
+        combinations = list(_combinations(numbers, self.stage.size))
+        weights = [self._weight(taken) * _ways(numbers, taken) for taken in combinations]
         total = math.fsum(weights)
-        for taken, weight in zip(found, weights, strict=True):
+        for taken, weight in zip(combinations, weights, strict=True):
             yield taken, weight / total
 
     def _weight(self, taken: tuple[int, ...]) -> float:
         """w(S) over that of the best set, for a set with so many of each level."""
         size = self.stage.size
-        deepest = max(depth for (depth, _), held in zip(self.levels, taken, strict=True) if held)
+        deepest = max(depth for (depth, _), some in zip(self.levels, taken, strict=True) if some)
         missing = min(
-            depth for (depth, number), held in zip(self.levels, taken, strict=True) if held < number
+            depth for (depth, number), some in zip(self.levels, taken, strict=True) if some < number
         )
         inside, outside = self.rates
         short = inside * (deepest - self.window.depth(size))
@@ -418,18 +434,18 @@ class _Turn:
 
 
 def _combinations(numbers: Sequence[int], size: int) -> Iterator[tuple[int, ...]]:
-    """How many of each level sets of a size can hold."""
+    """Yield how many of each level sets of a size can have."""
     if not numbers:
         if size == 0:
             yield ()
         return
-    for held in range(max(0, size - sum(numbers[1:])), min(numbers[0], size) + 1):
-        for rest in _combinations(numbers[1:], size - held):
-            yield held, *rest
+    for first in range(max(0, size - sum(numbers[1:])), min(numbers[0], size) + 1):
+        for rest in _combinations(numbers[1:], size - first):
+            yield first, *rest
 
 
 def _ways(numbers: Sequence[int], taken: Sequence[int]) -> int:
-    """How many sets hold so many of each level."""
+    """Return the number of sets with so many of each level."""
     return math.prod(map(math.comb, numbers, taken))
 
 

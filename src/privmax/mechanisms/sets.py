@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from privmax.errors import ParameterError
-from privmax.mechanisms.contract import Mechanism, Outcome
+from privmax.mechanisms.contract import JointLaw, Mechanism, Outcome
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import uniform_below
 from privmax.numbers import whole
@@ -39,45 +38,17 @@ def read_size(name: str, value: int) -> int:
     return size
 
 
-@dataclass(frozen=True, repr=False)
-class Sets:
-    """The exact law of a set, on small profiles.
+class Sets(JointLaw):
+    """The exact law of a set.
 
-    It is a function of the private data: never release it.
-
-    Attributes:
-        blocks: Score and number of each block, best first; a number of None is infinite, and
-            no candidate of such a block is ever released.
-        floor: Score at and below which candidates are one block, or None.
-        chances: Probability that so many of each block are released; one not listed is impossible.
-            Sets with the same numbers are equally likely.
-        error: Every probability here is within this of the truth.
-        relative: And within this part of itself; infinite: `error` is all that is known.
+    Its `chances` are those that so many of each block are released. Sets with the same numbers are
+    equally likely.
 
     Examples:
         >>> law = Sets(((9, 2), (0, None)), None, {(2, 0): 0.75, (0, 0): 0.25}, error=0.0)
         >>> law.size()
         1.5
     """
-
-    blocks: tuple[tuple[int, int | None], ...]
-    floor: int | None
-    chances: Mapping[tuple[int, ...], float]
-    error: float
-    relative: float = math.inf
-
-    def __repr__(self) -> str:
-        return "Sets(<private>)"
-
-    def scale(self, factor: float) -> Sets:
-        """Return the same law with every probability multiplied.
-
-        Examples:
-            >>> Sets(((9, 1),), None, {(1,): 1.0}, error=0.0).scale(0.5).chances
-            {(1,): 0.5}
-        """
-        chances = {key: chance * factor for key, chance in self.chances.items()}
-        return replace(self, chances=chances, error=self.error * factor)
 
     def size(self) -> float:
         """Return how many candidates are released on average."""

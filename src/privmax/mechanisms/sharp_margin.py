@@ -38,6 +38,7 @@ from privmax.mechanisms.contract import (
     Relation,
     draw_candidate,
     law_of,
+    read_length,
     read_relation,
     require_fit,
     require_single,
@@ -48,7 +49,6 @@ from privmax.mechanisms.peeling import (
     Sequences,
     chance_all_best,
     peel,
-    read_length,
     round_and_guard,
     sequence_law,
 )
@@ -119,13 +119,13 @@ class SharpMargin(Ranker):
     def draw(self, profile: Profile, coins: Coins) -> Outcome:
         require_single(self.k)
         window, rank = self._pick(profile, coins)
-        beside = {"near_maximizers": rank}
+        diagnostics = {"near_maximizers": rank}
         top = window.first(rank)
         block = weighted(lambda: self._weights(window, top, rank, profile), coins)
         return (
-            Outcome(None, diagnostics=beside)
+            Outcome(None, diagnostics=diagnostics)
             if block == len(top)
-            else draw_candidate(window, block, coins, beside)
+            else draw_candidate(window, block, coins, diagnostics)
         )
 
     def ranking(self, profile: Profile, coins: Coins) -> list[Outcome]:
@@ -134,10 +134,10 @@ class SharpMargin(Ranker):
         def draw(left: Sequence[Level], coins: Coins) -> int:
             return weighted(lambda: self._weights(window, left, rank, profile), coins)
 
-        found = peel(window, window.first(rank), self.k, draw, coins)
-        beside = {"near_maximizers": rank}
-        return [replace(outcome, diagnostics=beside) for outcome in found] or [
-            Outcome(None, diagnostics=beside)
+        peeled = peel(window, window.first(rank), self.k, draw, coins)
+        diagnostics = {"near_maximizers": rank}
+        return [replace(outcome, diagnostics=diagnostics) for outcome in peeled] or [
+            Outcome(None, diagnostics=diagnostics)
         ]
 
     def law(self, profile: Profile) -> Law:
@@ -172,8 +172,8 @@ class SharpMargin(Ranker):
                 continue
             top = window.first(rank)
             guard = log_last(partial(self._guard_weights, window, top, rank, profile))
-            found = expected_peeling(window, top, rate, self.k, best, guard=guard)
-            size, hits = size + pick * found[0], hits + pick * found[1]
+            part = expected_peeling(window, top, rate, self.k, best, guard=guard)
+            size, hits = size + pick * part[0], hits + pick * part[1]
         return size, hits
 
     def privacy(self) -> Privacy:

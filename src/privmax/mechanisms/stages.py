@@ -17,13 +17,13 @@ TILT = Fraction(3, 4)
 """Part of epsilon that goes to the worst member of a set; the rest goes to the best outside."""
 
 SHRINKING = Fraction(4, 5)
-"""How much smaller the sets of each stage are than those before."""
+"""The size of the sets of each stage, over that of the stage before."""
 
 HASTE = Fraction(3, 10)
 """Part of epsilon for the test of the best set alone, where k is small against epsilon."""
 
 HASTE_RATE = 30
-"""That part is at most this times (epsilon/k)²: the gaps that a test needs shrink as lists grow."""
+"""The most of that part, over (epsilon/k)²: the gaps that a test needs shrink as lists grow."""
 
 LEAST_HASTE = Fraction(1, 32)
 """Below this the test would find so little that it is left out."""

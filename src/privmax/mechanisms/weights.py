@@ -9,6 +9,7 @@ Proof:      docs/proofs/exponential.md, docs/proofs/clipping.md
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
@@ -16,8 +17,28 @@ from flint import arb
 
 from privmax.mechanisms.contract import CLIP_LOSS, ROUNDING, closed_size
 from privmax.noise.balls import START, ball, ceiling_log, precision
+from privmax.noise.coins import Coins
+from privmax.noise.samplers import Uniform, find_place
 from privmax.privacy import Neighbors, drift
 from privmax.profile import Level, Profile, Window
+
+LOOKED_AT = 32
+"""So many bits of a uniform real are compared with floats."""
+
+DOUBT = 2.0**-40
+"""Bound on the error of the shares of blocks in floats."""
+
+LEFT_OUT = 32.0
+"""Blocks that floats leave out weigh together less than e to the minus this."""
+
+MOST_LOOKED_AT = 1 << 64
+"""With so many candidates, floats are not used."""
+
+MOST_BLOCKS = 1000
+"""With more blocks that matter, floats are not used."""
+
+LARGEST_SIZE = 400
+"""With a rate of more binary digits, before the point or of zeros behind it, neither."""
 
 
 def decay(rate: Fraction, depth: int) -> arb:
@@ -84,6 +105,59 @@ def block_weights(blocks: Sequence[Level], rate: Fraction) -> list[arb]:
         weights.append(value * count)
         reached = depth
     return weights
+
+
+def draw_block(blocks: Sequence[Level], rate: Fraction, coins: Coins) -> int:
+    """Draw a block by weight: by floats where they are clear, and else by balls.
+
+    Examples:
+        >>> from privmax.noise.coins import SYSTEM
+        >>> draw_block([(0, 0), (3, 7)], Fraction(1), SYSTEM)
+        1
+    """
+    uniform = Uniform(coins)
+    places, cuts = _look(blocks, rate)
+    while uniform.length < LOOKED_AT and places:
+        unit = 0.5**uniform.length
+        left, right = uniform.known * unit, (uniform.known + 1) * unit
+        index = bisect_right(cuts, left - DOUBT)
+        if index < len(places) and right + DOUBT <= cuts[index]:
+            return places[index]
+        uniform.reveal()
+    return find_place(lambda: block_weights(blocks, rate), uniform)
+
+
+def _look(blocks: Sequence[Level], rate: Fraction) -> tuple[list[int], list[float]]:
+    """Return blocks with candidates, and the right ends of their shares of [0, 1) in floats.
+
+    All within DOUBT; the last end is 2, to which nothing comes near, if there are no other blocks.
+    Those whose candidates weigh less than the error of floats are left out. Nothing: floats are too
+    coarse.
+    """
+    number = sum(count for _, count in blocks)
+    size = rate.numerator.bit_length() - rate.denominator.bit_length()
+    if not 0 < number < MOST_LOOKED_AT or abs(size) > LARGEST_SIZE:
+        return [], []
+    slope = float(rate)
+    first = next(depth for depth, count in blocks if count)
+    last = first + math.ceil((LEFT_OUT + math.log(number)) / slope)
+    places: list[int] = []
+    sums: list[float] = []
+    total, left = 0.0, number
+    for place, (depth, count) in enumerate(blocks):
+        if depth > last:
+            break
+        if count:
+            total += count * math.exp(-slope * (depth - first))
+            left -= count
+            places.append(place)
+            sums.append(total)
+    if len(places) > MOST_BLOCKS:
+        return [], []
+    cuts = [part / total for part in sums]
+    if not left:
+        cuts[-1] = 2.0
+    return places, cuts
 
 
 def block_shares(rate: Fraction, blocks: Sequence[Level]) -> list[float]:

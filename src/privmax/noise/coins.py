@@ -1,4 +1,4 @@
-"""Where random bits come from: the operating system, unless a test scripts them."""
+"""The sources of random bits: the operating system, unless a test scripts them."""
 
 from __future__ import annotations
 

@@ -16,27 +16,27 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, partial
-from typing import Protocol
+from functools import cache, cached_property, partial
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-import numpy as np
 from flint import arb
-from numpy.typing import NDArray
 
+from privmax.deferred import np
 from privmax.noise.balls import START, ball, precision
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import Uniform
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
 QUADRATURE_ERROR = 1e-11
 """Bound on the error of `race_law`: see the section on quadrature of the proof page."""
 
-Floats = NDArray[np.float64]
+Floats: TypeAlias = "NDArray[np.float64]"
 
 _OVER = 45.0
 """A law stops where a candidate has come but with probability e^−45."""
-
-_ABSCISSAS, _SHARES = (np.polynomial.legendre.leggauss(24) + np.array([[1.0], [0.0]])) / 2
-"""The Gauss–Legendre rule on [0, 1]."""
 
 
 class TimedNoise(Protocol):
@@ -312,6 +312,7 @@ def _nodes(
     bends = noise.bends(exponents)
     origins = np.unique([starts.min(), *bends[(bends > starts.min()) & (bends < end)]])
     small = -np.log(16.0 * len(exponents)) - log_counts - noise.rates(exponents)
+    abscissas, shares = _quadrature()
     places, times, weights = [], [], []
     for place, (origin, until) in enumerate(zip(origins, [*origins[1:], end], strict=True)):
         started = starts <= origin
@@ -320,10 +321,17 @@ def _nodes(
         doubled = np.arange(max(0.0, np.ceil((last - step) / np.log(2)))) * np.log(2)
         highs = np.append(step + doubled, last)
         ratios = np.exp(np.append(-np.inf, highs[:-1]) - highs)[:, None]
-        times.append((highs[:, None] + np.log(ratios + (1 - ratios) * _ABSCISSAS)).ravel())
-        weights.append((highs[:, None] + np.log((1 - ratios) * _SHARES)).ravel())
+        times.append((highs[:, None] + np.log(ratios + (1 - ratios) * abscissas)).ravel())
+        weights.append((highs[:, None] + np.log((1 - ratios) * shares)).ravel())
         places.append(np.full(times[-1].size, place))
     return origins, np.concatenate(places), np.concatenate(times), np.concatenate(weights)
+
+
+@cache
+def _quadrature() -> Floats:
+    """Return the abscissas and the weights of the Gauss–Legendre rule on [0, 1]."""
+    rule: Floats = (np.polynomial.legendre.leggauss(24) + np.array([[1.0], [0.0]])) / 2
+    return rule
 
 
 def _end(exponents: Floats, log_counts: Floats, noise: RaceNoise) -> float:

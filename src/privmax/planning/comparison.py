@@ -18,7 +18,7 @@ from privmax.errors import refuse_given
 from privmax.grouping import IN_COLUMNS, IN_SCORES, combine, moved
 from privmax.mechanisms.contract import Law, Mechanism
 from privmax.mechanisms.peeling import Ranker
-from privmax.mechanisms.registry import MECHANISMS, names_requiring
+from privmax.mechanisms.registry import MECHANISMS, describe_mechanism, names_requiring
 from privmax.mechanisms.sets import SetMechanism
 from privmax.notebook import facts
 from privmax.numbers import Number, plain, whole
@@ -49,18 +49,19 @@ SURE = 1e-9
 class Contender:
     """One mechanism.
 
-    best        chance that it releases a candidate of the highest score; of a list: the part of the
-                best k that it releases, on average
-    nothing     chance that it releases nothing; of a list: the part of its k places that stays
-                empty, on average
-    shortfall   how many records what it releases has less than the best, on average, given that it
-                releases something; None: it never does, or it is for a list
-    lead        records by which the `near` best must lead all others; None: no lead is enough
-    chosen      whether `auto` picks it
-    ahead       whether no other has a higher chance to release the best, but for a tenth of a
-                percent
-    size        of a list: how many it releases, on average
-    error       of a list that had to be drawn: two standard errors of `best`; 0 where it is exact
+    Args:
+        best: Chance that it releases a candidate of the highest score; of a list: the part of the
+            best k that it releases, on average.
+        nothing: Chance that it releases nothing; of a list: the part of its k places that stays
+            empty, on average.
+        shortfall: How many records what it releases has less than the best, on average, given that
+            it releases something; None: it never does, or it is for a list.
+        lead: Records by which the `near` best must lead all others; None: no lead is enough.
+        chosen: Whether `auto` picks it.
+        ahead: Whether no other has a higher chance to release the best, but for a tenth of a
+            percent.
+        size: Of a list: how many it releases, on average.
+        error: Of a list that had to be drawn: two standard errors of `best`; 0 where it is exact.
     """
 
     mechanism: Mechanism
@@ -85,16 +86,17 @@ class Contender:
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """What each mechanism would do, the likeliest to release the best first.
+    """The expected results of each mechanism, the likeliest to release the best first.
 
     Printed, it is a table.
 
     It is as private as the data: `repr` shows nothing, and a notebook only what was compared.
 
-    near      how many candidates `lead` is for, and among how many LimitedDomain draws
-    unable    the mechanisms that cannot serve here, and what they lack
-    why       why `auto` picks the one it picks
-    k         how many are to be released
+    Args:
+        near: How many candidates `lead` is for, and among how many LimitedDomain draws.
+        unable: The mechanisms that cannot serve here, and what they lack.
+        why: Why `auto` picks the one it picks.
+        k: How many are to be released.
     """
 
     privacy: Privacy
@@ -131,7 +133,7 @@ class Comparison:
                 "privacy cost": price_in_words(self.privacy, self.neighbors),
                 "universe": candidates(self.universe),
                 "compared": sorted(row.name for row in self.rows),
-                "chosen by auto": f"{self.chosen.name}: {self.why}",
+                "chosen by auto": describe_mechanism(self.chosen.mechanism, self.why),
             },
             "The results are as private as the scores: print(…) shows them, a notebook does not.",
         )
@@ -171,7 +173,7 @@ class Comparison:
         for name, lack in self.unable.items():
             lacking.setdefault(lack, []).append(name)
         return [
-            f"* chosen by auto: {self.why}.",
+            f"* chosen by auto: {describe_mechanism(self.chosen.mechanism, self.why)}.",
             "† most likely to release the best, to a tenth of a percent."
             if self.k == 1
             else "† misses least, to a tenth of a percent.",
@@ -380,7 +382,7 @@ def _read(
             profile = data
             declared = None if everything.is_open else universe
             options = {**vars(columns), **scale, "universe": declared}
-            refuse_given(options, "a Profile says all there is")
+            refuse_given(options, "a Profile already has everything")
         else:
             grid = scores.scale()
             neighbors = grid.neighbors(neighbors)
@@ -465,7 +467,7 @@ def _list_contenders(rows: Sequence[Row], profile: Profile, k: int) -> list[Cont
 
 
 class Expectation(NamedTuple):
-    """How many are released on average, how many of the best, and two standard errors of that."""
+    """Average numbers of released items and of the best among them; two standard errors."""
 
     size: float
     hits: float

@@ -23,7 +23,7 @@ from privmax.privacy import REPLACE
 
 @dataclass(frozen=True, kw_only=True)
 class ItemsetCorollary:
-    """What the paper's mechanism promises of the most frequent itemset, in users.
+    """The promise of the paper's mechanism for the most frequent itemset, in users.
 
     Attributes:
         listed: L, a bound on how many itemsets some user can have: n·C(B, r), or all there are.

@@ -16,12 +16,13 @@ from privmax.errors import ParameterError
 from privmax.mechanisms.contract import Mechanism
 from privmax.mechanisms.entries import Entry
 from privmax.mechanisms.ranked_margin import RankedMargin
-from privmax.mechanisms.registry import MECHANISMS, check_name
+from privmax.mechanisms.registry import MECHANISMS, check_name, describe_mechanism
 from privmax.mechanisms.set_margin import SetMargin
 from privmax.mechanisms.sets import SetMechanism
 from privmax.notebook import table
 from privmax.numbers import Number, open_probability, plain, positive, probability, round_up, whole
-from privmax.planning.theory import exponential_error, least_lead, max_of_laplaces_error
+from privmax.planning.lower_bounds import least_lead
+from privmax.planning.theory import exponential_error, max_of_laplaces_error
 from privmax.privacy import ADD_REMOVE, Neighbors, Privacy, relation
 from privmax.profile import LARGEST_UNIVERSE
 from privmax.typical import show_part, typical_misses
@@ -31,10 +32,10 @@ SMALLEST_EPSILON, LARGEST_EPSILON = Fraction(1, 10**6), 10**6
 """Laws of other costs take too long, or leave the range of floats."""
 
 DELTA = "a delta above 0"
-"""What a mechanism lacks that is not pure, at delta 0."""
+"""The need of a mechanism that is not pure, at delta 0."""
 
 LARGER = "a larger epsilon"
-"""What a mechanism lacks whose exact law would take too long: the smaller epsilon, the longer."""
+"""The need of a mechanism whose exact law would take too long: the smaller epsilon, the longer."""
 
 
 def is_planned(epsilon: Fraction) -> bool:
@@ -57,17 +58,18 @@ def check_planned(epsilon: Number) -> None:
 class Row:
     """One mechanism.
 
-    mechanism   as it would be made; None where it cannot serve
-    name        of its class
-    lead        records by which the `near` best must lead all others to be drawn with probability
-                `success`; None: no lead is enough, or it cannot serve
-    error       with probability `success` what it releases, if anything, falls short of the best by
-                no more records than this, whatever the data; None: there is no such bound
-    silent      whether it may release nothing, or fewer than it was asked for
-    needs       what must be known in advance; a delta above 0 where it has none and cannot serve
-                without
-    chosen      whether `auto` picks it
-    lacks       what it cannot serve without at this cost in this universe; None: it can
+    Args:
+        mechanism: As it would be made; None where it cannot serve.
+        name: Of its class.
+        lead: Records by which the `near` best must lead all others to be drawn with probability
+            `success`; None: no lead is enough, or it cannot serve.
+        error: With probability `success` what it releases, if anything, falls short of the best by
+            no more records than this, whatever the data; None: there is no such bound.
+        silent: Whether it may release nothing, or fewer than it was asked for.
+        needs: What must be known in advance; a delta above 0 where it has none and cannot serve
+            without.
+        chosen: Whether `auto` picks it.
+        lacks: What it cannot serve without at this cost in this universe; None: it can.
     """
 
     mechanism: Mechanism | None
@@ -81,7 +83,7 @@ class Row:
 
     @property
     def form(self) -> str:
-        """What it releases of the best k, in a word; not known of one that cannot serve."""
+        """The form of its release of the best k, in a word; not known of one that cannot serve."""
         if self.mechanism is None:
             return "–"
         return "order" if self.mechanism.ranked else "set"
@@ -91,10 +93,11 @@ class Row:
 class Plan:
     """The lead that each mechanism needs; prints as a table.
 
-    limit   no mechanism at this cost that treats candidates alike can do with a smaller lead
-    why     why `auto` picks the one it picks
-    k       how many are to be released
-    ranked  whether their order is, too
+    Args:
+        limit: No mechanism at this cost that treats candidates alike can do with a smaller lead.
+        why: Why `auto` picks the one it picks.
+        k: How many are to be released.
+        ranked: Whether their order is, too.
     """
 
     privacy: Privacy
@@ -122,7 +125,7 @@ class Plan:
 
     @property
     def misses(self) -> float | None:
-        """What part of the best k the row that `auto` picks misses on typical profiles, on average.
+        """The part of the best k that the row of `auto` misses on typical profiles, on average.
 
         From exact laws. None: for a single item, in a closed universe, where `why` compares by it,
         and for more than 200, where it takes long.
@@ -157,12 +160,14 @@ class Plan:
         lines = [self.headings, *self.cells()]
         widths = [max(len(line[column]) for line in lines) for column in range(len(self.headings))]
         text = ["  ".join(_align(line, widths, self._numbers())).rstrip() for line in lines]
-        return "\n".join([*self._head(), "", *text, "", self._foot()])
+        return "\n".join([*self._head(), "", *text, "", *self._foot()])
 
     def _repr_html_(self) -> str:
         """Return a table for notebooks. No data was looked at, so all of it is public."""
         title = " ".join(self._head())
-        return table(title, self.headings, self.cells(), self._foot(), numbers=self._numbers())
+        return table(
+            title, self.headings, self.cells(), " ".join(self._foot()), numbers=self._numbers()
+        )
 
     def _numbers(self) -> tuple[int, ...]:
         """Return the columns that hold numbers."""
@@ -191,8 +196,11 @@ class Plan:
             "(privmax help choosing)."
         ]
 
-    def _foot(self) -> str:
-        return f"* chosen by auto: {self.why}. No mechanism works with a lead below {self.limit}."
+    def _foot(self) -> list[str]:
+        return [
+            f"* chosen by auto: {describe_mechanism(self.chosen.mechanism, self.why)}.",
+            f"No mechanism works with a lead below {self.limit}.",
+        ]
 
 
 def plan(
@@ -210,16 +218,25 @@ def plan(
 ) -> Plan:
     """Return what every mechanism needs at a cost, and which one `select` would use.
 
-    universe    "open", how many candidates there are, up to 2^1000, or all their labels
-    k           how many are to be released; only mechanisms that release so many are looked at
-    ranked      whether their order is to be released, too: only mechanisms that do so
-    near        how many candidates are tied at the top, `k` or more; by default `k`
-    success     probability with which one of them is to be released, or k of them
-    neighbors   "add-remove" or "replace"
-    growth      how many candidates one individual's record touches at most, if there is a bound
-    mechanisms  which to look at, by name ("nested-margin"), one or a list of them, beside the one
-                that would be used; by default all. At epsilon 0.1 the two of the paper take
-                seconds, all others an instant
+    Args:
+        epsilon: The privacy cost; a float means the decimal that it prints as.
+        delta: Probability with which the guarantee may fail; 0 only for a closed universe.
+        universe: "open", how many candidates there are, up to 2^1000, or all their labels.
+        k: How many are to be released; only mechanisms that release so many are looked at.
+        ranked: Whether their order is to be released, too: only mechanisms that do so.
+        near: How many candidates are tied at the top, `k` or more; by default `k`.
+        success: Probability with which one of them is to be released, or k of them.
+        neighbors: "add-remove" or "replace".
+        growth: How many candidates one individual's record touches at most, if there is a bound.
+        mechanisms: Which to look at, by name ("nested-margin"), one or a list of them, beside the
+            one that would be used; by default all. At epsilon 0.1 the two of the paper take
+            seconds, all others an instant.
+
+    Returns:
+        The plan: printed, it is a table.
+
+    Raises:
+        ParameterError: An option is not allowed, or does not fit another.
     """
     cost = Privacy(positive("epsilon", epsilon), probability("delta", delta))
     check_planned(epsilon)
@@ -228,7 +245,7 @@ def plan(
     near = check_near(k, near, size)
     if growth is not None:
         whole("growth", growth)
-    wanted = _pick_names(mechanisms, k, ranked)
+    names = _pick_names(mechanisms, k, ranked)
     chosen, why = auto(
         epsilon=cost.epsilon,
         delta=cost.delta,
@@ -242,7 +259,7 @@ def plan(
     rows = [
         case.row(entry, chosen)
         for name, entry in MECHANISMS.items()
-        if name in wanted or entry.load() is type(chosen)
+        if name in names or entry.load() is type(chosen)
     ]
     rows.sort(key=lambda row: (row.lead is None, row.lead or 0, not row.chosen))
     limit = least_lead(
@@ -267,17 +284,18 @@ SLOW_BEYOND = 100
 def plan_over(numbers: Iterable[int], *, ranked: bool = False, **options: Any) -> dict[int, Plan]:
     """Plans for several k, by k: of the mechanisms that can serve lists at this cost.
 
-    numbers   the values of k
-    options   of `plan`
+    Args:
+        numbers: The values of k.
+        options: Of `plan`.
     """
     plans: dict[int, Plan] = {}
-    wanted = options.pop("mechanisms", None)
-    wanted = [wanted] if isinstance(wanted, str) else wanted
+    names = options.pop("mechanisms", None)
+    names = [names] if isinstance(names, str) else names
     for k in numbers:
         able = [
             name
             for name, entry in MECHANISMS.items()
-            if _releases(entry, max(k, 2), ranked) and (wanted is None or name in wanted)
+            if _releases(entry, max(k, 2), ranked) and (names is None or name in names)
             if k <= SLOW_BEYOND or entry.slow != "in lists"
         ]
         plans[k] = plan(k=k, ranked=ranked, mechanisms=able, **options)
@@ -312,10 +330,17 @@ def crossover(
 ) -> int | None:
     """Return the smallest closed universe in which `second` needs a smaller lead than `first`.
 
-    It is rounded to two digits.
-
-    None: none up to 2^1000. It is taken that once ahead it stays ahead, as where only `first`
+    It is rounded to two digits. It is taken that once ahead it stays ahead, as where only `first`
     needs ever more.
+
+    Args:
+        first: The one that is better in small universes.
+        second: The other.
+        near: How many candidates are tied at the top.
+        success: Probability with which one of them is to be released.
+
+    Returns:
+        The size; None: there is none up to 2^1000.
     """
 
     def ahead(step: int) -> bool:
@@ -422,7 +447,7 @@ def _releases(entry: Entry, k: int, ranked: bool) -> bool:
 
 @dataclass(frozen=True)
 class _Case:
-    """What is planned for: see `plan`."""
+    """The case that is planned for: see `plan`."""
 
     cost: Privacy
     size: int | None
@@ -434,11 +459,12 @@ class _Case:
     ranked: bool = False
 
     def row(self, entry: Entry, chosen: Mechanism) -> Row:
-        needs, lacks = self._needs(entry), self._lacking(entry)
+        lacks = self._lacking(entry)
         if lacks is not None:
-            needs = lacks if lacks == DELTA else needs
+            needs = DELTA if lacks == DELTA else self._needs(entry, self.cost.delta)
             return Row(None, entry.name, None, None, entry.abstains, needs, False, lacks)
-        mechanism = self._make(entry)
+        picked = type(chosen) is entry.load()
+        mechanism = chosen if picked else self._make(entry)  # the one chosen may leave delta out
         lead = None
         try:
             lead = mechanism.lead(candidates=self.size, near=self.near, success=self.success)
@@ -449,16 +475,16 @@ class _Case:
                 raise
         error = _error(entry, mechanism, self.size, self.success) if self.k == 1 else None
         silent = self._may_release_fewer(mechanism, entry)
-        picked = type(mechanism) is type(chosen)
+        needs = self._needs(entry, mechanism.privacy().delta)
         return Row(mechanism, entry.name, lead, error, silent, needs, picked)
 
-    def _needs(self, entry: Entry) -> str:
+    def _needs(self, entry: Entry, delta: Fraction) -> str:
         """Return what must be known in advance."""
         if self.k > 1 and self.ranked and entry.needs_order:
             return entry.needs_order
         if self.k > 1 and entry.needs_many:
             return entry.needs_many.format(k=self.k)
-        return "the universe" if entry.pure and not self.cost.delta else entry.needs
+        return "the universe" if entry.pure and not delta else entry.needs
 
     def _lacking(self, entry: Entry) -> str | None:
         """Return what keeps a mechanism from serving; None: nothing does."""

@@ -1,4 +1,4 @@
-"""HTML pages about what was released or compared.
+"""HTML pages about what was released, fitted or compared.
 
 Each is one file, with everything in it. They ask nothing of a network.
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from privmax import writing
 from privmax.report.comparison_page import comparison
+from privmax.report.model_card import card
 from privmax.report.release_page import html
 
 ENDINGS = (".html", ".htm")
@@ -20,12 +21,26 @@ def write(page: str, path: str | Path) -> None:
     """Write a page into an .html file.
 
     An existing file is replaced when the page is complete, and otherwise stays.
+
+    Args:
+        page: The page.
+        path: The file.
+
+    Raises:
+        ParameterError: It does not end in .html, or cannot be written.
     """
     writing.write(page, path, "report", ENDINGS)
 
 
 def writable(path: str | Path) -> None:
-    """Raise ParameterError for a path where no page could be written now. Leaves nothing."""
+    """Check that a page could be written to a path now. Leaves nothing.
+
+    Args:
+        path: The file.
+
+    Raises:
+        ParameterError: It could not.
+    """
     writing.check_file(path, "report", ENDINGS)
 
 
@@ -33,4 +48,4 @@ def __dir__() -> list[str]:
     return __all__
 
 
-__all__ = ["comparison", "html", "writable", "write"]
+__all__ = ["card", "comparison", "html", "writable", "write"]

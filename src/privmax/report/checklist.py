@@ -25,10 +25,11 @@ SOURCE = (
 class Item:
     """One thing to check.
 
-    level   where it stands: "guarantee", "implementation" or "surroundings"
-    topic   what it is about
-    known   what privmax knows of it; empty: nothing
-    add     what a person must add; empty: nothing
+    Args:
+        level: Where it stands: "guarantee", "implementation" or "surroundings".
+        topic: What it is about.
+        known: What privmax knows of it; empty: nothing.
+        add: What a person must add; empty: nothing.
     """
 
     level: str

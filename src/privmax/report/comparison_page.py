@@ -23,10 +23,11 @@ def comparison(
 
     It is as private as the data that was compared on: exact chances, without noise.
 
-    data        on what, as in "Computed on …": "invented scores: 60, 20, 20"
-    question    what was asked, in words
-    asked       how, by name; all of it is shown
-    written     when the page was written; now, by default
+    Args:
+        data: On what, as in "Computed on …": "invented scores: 60, 20, 20".
+        question: What was asked, in words.
+        asked: How, by name; all of it is shown.
+        written: When the page was written; now, by default.
     """
     from privmax.plots import NARROW, svg
     from privmax.plots import comparison as drawn

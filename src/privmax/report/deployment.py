@@ -22,30 +22,31 @@ RULES = {
     "pld": "Privacy loss distributions of all releases are convolved, with errors bounded and "
     "counted against the claim.",
 }
-"""How the rule of a ledger adds costs up, in words."""
+"""The rules by which ledgers add costs up, in words."""
 
 
 @dataclass(frozen=True)
 class Deployment:
     """One release, or all releases of a ledger.
 
-    name        of the ledger
-    cost        what the release cost, or all of them together
-    budget      what all releases together may cost
-    releases    how many were charged
-    answered    how many of them have a recorded answer
-    first       when the first was charged; None: none was
-    last        when the last was
-    datasets    what data sets were called, as far as they were named
-    commands    what was asked, and how often
-    mechanisms  what answered, and how often
-    unit        what the cost hides; None: not given
-    neighbors   the relation of neighbors; None: nothing was charged
-    rule        how costs add up
-    strict      whether the ledger is charged before data is read
-    people      how many different users charged it
-    request     the one release that this is about; None: all of them
-    unread      how many events cannot be read, and are not counted
+    Args:
+        name: Of the ledger.
+        cost: What the release cost, or all of them together.
+        budget: What all releases together may cost.
+        releases: How many were charged.
+        answered: How many of them have a recorded answer.
+        first: When the first was charged; None: none was.
+        last: When the last was.
+        datasets: What data sets were called, as far as they were named.
+        commands: What was asked, and how often.
+        mechanisms: What answered, and how often.
+        unit: What the cost hides; None: not given.
+        neighbors: The relation of neighbors; None: nothing was charged.
+        rule: How costs add up.
+        strict: Whether the ledger is charged before data is read.
+        people: How many different users charged it.
+        request: The one release that this is about; None: all of them.
+        unread: How many events cannot be read, and are not counted.
     """
 
     name: str
@@ -117,7 +118,7 @@ class Deployment:
 
     @property
     def adjacency(self) -> str:
-        """Which data sets are neighbors, in words."""
+        """The definition of neighboring data sets, in words."""
         unit = self.unit or "individual"
         if self.neighbors is None:
             return ""
@@ -127,12 +128,12 @@ class Deployment:
 
     @property
     def composition(self) -> str:
-        """How costs add up, in words."""
+        """The rule by which costs add up, in words."""
         return RULES.get(self.rule, self.rule)
 
 
 class _Counts:
-    """What is counted while events are read."""
+    """The counts made while events are read."""
 
     def __init__(self) -> None:
         self.releases = self.unread = 0

@@ -48,10 +48,11 @@ Value = str | int | float | list[str] | None
 class Field:
     """One field of an entry.
 
-    path    its name, with those of the parts it is in
-    tier    from which tier on the registry asks for it; 0: it is always there
-    value   what it holds; None: privmax does not know
-    add     what a person must add or check; empty: nothing
+    Args:
+        path: Its name, with those of the parts it is in.
+        tier: From which tier on the registry asks for it; 0: it is always there.
+        value: What it holds; None: privmax does not know.
+        add: What a person must add or check; empty: nothing.
     """
 
     path: str

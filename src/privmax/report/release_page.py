@@ -15,7 +15,7 @@ from privmax.keyset.release import KeysRelease
 from privmax.mechanisms.gap_test import GapTest
 from privmax.mechanisms.peeling import Ranker
 from privmax.mechanisms.ranked_margin import RankedMargin
-from privmax.mechanisms.registry import MECHANISMS, registered_name
+from privmax.mechanisms.registry import MECHANISMS, describe_mechanism, registered_name
 from privmax.numbers import plain
 from privmax.planning.plans import Plan, is_planned, plan, plan_over, winners
 from privmax.privacy import DELTA_ADVICE, REPLACE, WEAK, Privacy
@@ -29,7 +29,7 @@ QUICK = Fraction(1)
 """Below this epsilon the leads of some mechanisms take long to compute; they are left out."""
 
 SIZES = {20: "", 80: " medium"}
-"""How large an answer of up to so many characters is printed; longer ones are the smallest."""
+"""The size of print for an answer of up to so many characters; longer ones are the smallest."""
 
 MOST = 10_000
 """Winners that a page plans for."""
@@ -46,13 +46,13 @@ look at.
 """
 
 TYPED = ("epsilon", "delta", "neighbors", "rank", "growth", "cap", "k")
-"""What of a mechanism `privmax audit` has an option for."""
+"""The parameters of a mechanism that are options of `privmax audit`."""
 
 ENTRIES = {
     "max_estimate": "the best score, with noise",
     "near_maximizers": "number of top candidates the mechanism drew from",
 }
-"""What a release may hold beside its items, in words."""
+"""The fields that a release may have beside its items, in words."""
 
 
 def html(
@@ -74,24 +74,25 @@ def html(
 
     It also says whom the cost protects, and how to check it.
 
-    question    what was asked, in words
-    asked       how, by name: the data, columns, options. All of it is shown, and must be public: no
-                password, no count
-    unit        whom the cost protects, as in "… had been left out of the data": "one person with
-                all purchases"
-    universe    the candidates there were, as in `select`; with it the page has the picture of the
-                plan, which needs matplotlib. None: no picture
-    answers     the released items in words, if their `str` will not do
-    left        what the ledger has left
-    ledger      its name, and the account that was charged
-    proofs      commands that print what to read beside the proof of the mechanism
-    repeated    whether the answer was recorded under its request earlier, as `release.recorded`
-                says. The page then says that the answer is that one, whatever the data of `asked`
-                is now; `question` should not name the data
-    written     when the page was written; now, by default
-
     The page has all that is in the release, and nothing else that depends on the data. Of a
     release with as many items as there are, it lists the first, and says how many more there are.
+
+    Args:
+        question: What was asked, in words.
+        asked: How, by name: the data, columns, options. All of it is shown, and must be public: no
+            password, no count.
+        unit: Whom the cost protects, as in "… had been left out of the data": "one person with all
+            purchases".
+        universe: The candidates there were, as in `select`; with it the page has the picture of the
+            plan, which needs matplotlib. None: no picture.
+        answers: The released items in words, if their `str` will not do.
+        left: What the ledger has left.
+        ledger: Its name, and the account that was charged.
+        proofs: Commands that print what to read beside the proof of the mechanism.
+        repeated: Whether the answer was recorded under its request earlier, as `release.recorded`
+            says. The page then says that the answer is that one, whatever the data of `asked` is
+            now; `question` should not name the data.
+        written: When the page was written; now, by default.
     """
     if answers is not None and len(answers) != len(release.items):
         raise ParameterError(
@@ -100,7 +101,7 @@ def html(
     shown = [_words(item, release) for item in release.items] if answers is None else list(answers)
     shown, more = (shown[:LISTED], shown[LISTED:]) if not release.requested else (shown, [])
     counts = release.describe_numbers()[: len(shown)] or [""] * len(shown)
-    options, epsilon, delta = dict(asked or {}), release.privacy.epsilon, release.privacy.delta
+    options = dict(asked or {})
     everything = None if universe is None else Universe.of(universe)
     plan = None if everything is None else _plan(release, everything)
     mechanism = release.mechanism
@@ -109,9 +110,7 @@ def html(
         written=written,
         title=f"privmax: {shown[0] if shown else 'no answer'}",
         note="Apart from what is listed as released, nothing here depends on the data.",
-        release=release,
         question=question,
-        unit=unit,
         answers=list(zip(shown, counts, strict=True)),
         more=len(more),
         rest=release.describe_other() if isinstance(release, KeysRelease) else "",
@@ -120,27 +119,58 @@ def html(
         list_size="many" if len(shown) > MANY else "few",
         diagnostics={ENTRIES.get(key, key): one for key, one in release.diagnostics.items()},
         steps=[] if shown else _steps(release, everything, options.get("floor")),
-        other=change_words(mechanism.neighbors),
-        is_replaced=mechanism.neighbors == REPLACE,
-        factor=times(epsilon),
-        raised=raised_chance(epsilon, delta),
-        exception=one_in(delta) if delta else None,
-        weak=WEAK,
-        delta_advice=DELTA_ADVICE,
         asked=question_rows(options if everything is None else options | {"universe": ""}),
         universe=None if everything is None else _describe_size(everything),
-        is_repeated=repeated or release.recorded is not None,
-        recorded=None if release.recorded is None else datetime.fromisoformat(release.recorded),
-        left=left,
-        ledger=ledger,
-        account=account,
         mechanism_name=type(mechanism).__name__,
+        mechanism_words=describe_mechanism(mechanism, release.why),
         mechanism_about=first_sentence(sys.modules[type(mechanism).__module__].__doc__ or ""),
         is_requested=release.why == CHOSEN_BY_CALLER,
         proofs=list(dict.fromkeys([*_proofs(release), *proofs])),
         audit=audit_command(mechanism),
+        **promise(release, unit),
+        **payment(release, left=left, ledger=ledger, account=account, repeated=repeated),
         **_planning(release, plan, everything),
     )
+
+
+def promise(release: Release, unit: str) -> dict[str, object]:
+    """Return what the sections about the guarantee show, by name.
+
+    Args:
+        release: The release.
+        unit: Whom its cost protects.
+    """
+    epsilon, delta = release.privacy.epsilon, release.privacy.delta
+    neighbors = release.mechanism.neighbors
+    return {
+        "release": release,
+        "unit": unit,
+        "other": change_words(neighbors),
+        "is_replaced": neighbors == REPLACE,
+        "factor": times(epsilon),
+        "raised": raised_chance(epsilon, delta),
+        "exception": one_in(delta) if delta else None,
+        "weak": WEAK,
+        "delta_advice": DELTA_ADVICE,
+    }
+
+
+def payment(
+    release: Release,
+    *,
+    left: Privacy | None,
+    ledger: str | None,
+    account: str | None,
+    repeated: bool,
+) -> dict[str, object]:
+    """Return what the sections about question and cost show of a ledger, by name."""
+    return {
+        "is_repeated": repeated or release.recorded is not None,
+        "recorded": None if release.recorded is None else datetime.fromisoformat(release.recorded),
+        "left": left,
+        "ledger": ledger,
+        "account": account,
+    }
 
 
 def _words(item: object, release: Release) -> str:

@@ -1,4 +1,4 @@
-"""What a page says about a guarantee: factors and chances as people read them, rounded up."""
+"""Guarantees in words: factors and chances as people read them, rounded up."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ NAMES = {
     "members": "Members of the shop, one row each: age, visits, spend, distance, and card (0 or 1) "
     "to learn.",
 }
-"""What there is, in a line each."""
+"""The names of the data sets, and a line about each."""
 
 
 def path(name: str) -> Path:

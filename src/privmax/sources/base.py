@@ -1,4 +1,4 @@
-"""What every source of candidates answers.
+"""The interface of every source of candidates.
 
 Sources are data in memory or in an engine, itemsets, hypotheses, models.
 """
@@ -18,8 +18,9 @@ from privmax.profile import Profile
 class Source(Protocol):
     """Candidates with a score each. It alone knows what they are called.
 
-    profile   how many candidates are at each score
-    step      what one unit of the profile is worth in those of the scores
+    Attributes:
+        profile: How many candidates are at each score.
+        step: What one unit of the profile is worth in those of the scores.
     """
 
     @property

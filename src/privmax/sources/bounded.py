@@ -53,7 +53,7 @@ class Bounded(io.RawIOBase):
         largest: Bytes of all, at most; None: the file is as long as it is.
         packed: Returns how many bytes of a compressed file have been read; None: it is not
             compressed.
-        held: What to close; nothing: the file stays open.
+        stack: What to close; nothing: the file stays open.
 
     Examples:
         >>> list(open_bounded(io.BytesIO(b"1 2\\n2\\n")))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -66,12 +67,12 @@ class Column(Protocol):
         ...
 
 
+@dataclass(eq=False, repr=False)
 class IntegerColumn:
     """Scores in a NumPy array of any integer type."""
 
-    def __init__(self, values: NDArray[Any]) -> None:
-        self._values = values
-        self._top: int | None = None
+    _values: NDArray[Any]
+    _top: int | None = None
 
     def listed(self) -> int:
         return len(self._values)
@@ -104,6 +105,10 @@ class IntegerColumn:
             for depth, count in zip(occupied.tolist(), counts[occupied].tolist(), strict=True)
         ]
 
+    def nth(self, number: int) -> int | None:
+        score = _nth(self._values, number)
+        return int(score) if score is not None and score > 0 else None
+
     def scores(self) -> list[int]:
         return [int(value) for value in self._values.tolist()]
 
@@ -112,7 +117,8 @@ class IntegerColumn:
 
     def find(self, places: Sequence[Place]) -> list[int | None]:
         limits = np.iinfo(self._values.dtype)
-        scores = sorted({score for score, _ in places if limits.min <= score <= limits.max})
+        least, most = int(limits.min), int(limits.max)  # each is computed when it is asked for
+        scores = sorted({score for score, _ in places if least <= score <= most})
         lows = np.array(scores, self._values.dtype)
         return _find_places(
             self._values, lows, lows, {score: n for n, score in enumerate(scores)}, places
@@ -122,11 +128,11 @@ class IntegerColumn:
         return _find_all((chunk <= score for chunk in _chunks(self._values)), indexes)
 
 
+@dataclass(eq=False, repr=False)
 class BigIntegerColumn:
     """Scores beyond 64 bits, as Python integers."""
 
-    def __init__(self, values: Sequence[int]) -> None:
-        self._values = values
+    _values: Sequence[int]
 
     def listed(self) -> int:
         return len(self._values)
@@ -195,6 +201,11 @@ class FloatColumn:
             for score, count in zip(self._grid_all(values), counts.tolist(), strict=True):
                 tally[score] += count
         return sorted(tally.items(), reverse=True)
+
+    def nth(self, number: int) -> int | None:
+        value = _nth(self._values, number)
+        score = 0 if value is None else self._grid(value)
+        return score if score > 0 else None
 
     def scores(self) -> list[int]:
         return self._grid_all(self._values)
@@ -282,12 +293,42 @@ def _chunks(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
     return (values[start : start + _CHUNK] for start in range(0, len(values), _CHUNK))
 
 
+def _nth(values: NDArray[Any], number: int) -> Any:
+    """Return the `number`-th highest value; None: there are fewer.
+
+    In one pass, with hardly more than twice as many values in hand, or a few chunks.
+    """
+    if len(values) <= number:
+        return values.min() if len(values) == number else None
+    best: NDArray[Any] = values[:0]
+    waiting: list[NDArray[Any]] = []
+    many = 0  # of those waiting
+    least = None  # of the best, once they are so many: what does not exceed it changes nothing
+    for chunk in _chunks(values):
+        waiting.append(chunk if least is None else chunk[chunk > least])
+        many += len(waiting[-1])
+        if many >= max(number, _CHUNK):
+            best = _highest(np.concatenate([best, *waiting]), number)
+            waiting, many, least = [], 0, best[0] if len(best) == number else None
+    return _highest(np.concatenate([best, *waiting]), number)[0]
+
+
+def _highest(values: NDArray[Any], number: int) -> NDArray[Any]:
+    """Return so many of the highest values, the least of them first; all, if there are fewer."""
+    others = len(values) - number
+    return np.partition(values, others)[others:] if others > 0 else np.sort(values)
+
+
 def _tally(chunks: Iterator[NDArray[Any]]) -> list[Level]:
     tally: Counter[int] = Counter()
     for chunk in chunks:
         values, counts = np.unique(chunk, return_counts=True)
-        for score, count in zip(values.tolist(), counts.tolist(), strict=True):
-            tally[score] += count
+        levels = dict(zip(values.tolist(), counts.tolist(), strict=True))
+        if tally:
+            for score, count in levels.items():
+                tally[score] += count
+        else:
+            tally = Counter(levels)
     return sorted(tally.items(), reverse=True)
 
 
@@ -321,20 +362,27 @@ def _find_places(
 ) -> list[int | None]:
     """Find the position of the `index`-th entry of a level, for each place, in one pass.
 
-    lows, lasts   the least and the greatest value of each level; the levels ascend, none overlap
-    level_of      which level a score is; a score without one has no entries
+    Args:
+        lows, lasts: The least and the greatest value of each level; the levels ascend, none
+            overlap.
+        level_of: Which level a score is; a score without one has no entries.
     """
+    if len(lows) == 1 and all(score in level_of for score, _ in places):  # as for one item
+        hits = ((chunk >= lows[0]) & (chunk <= lasts[0]) for chunk in _chunks(values))
+        return _find_all(hits, [index for _, index in places])
     base = len(values) + 1  # a level and an index together are one number, level · base + index
-    wanted = {
-        level_of[score] * base + index: (score, index)
-        for score, index in places
+    sought = [
+        place
+        for place, (score, index) in enumerate(places)
         if score in level_of and index < len(values)
-    }
-    keys = np.array(sorted(wanted), np.int64)
-    positions: dict[Place, int] = {}
+    ]
+    numbers = [level_of[places[place][0]] * base + places[place][1] for place in sought]
+    keys, origins = np.unique(np.array(numbers, np.int64), return_inverse=True)
+    positions = np.full(len(keys), -1)
+    found = 0
     seen = np.zeros(len(lows), np.int64)
     passed = 0
-    for chunk in _chunks(values) if wanted else ():
+    for chunk in _chunks(values) if sought else ():
         near = np.flatnonzero(chunk >= lows[0])
         level = np.searchsorted(lows, chunk[near], side="right") - 1
         inside = chunk[near] <= lasts[level]
@@ -345,10 +393,14 @@ def _find_places(
         index = np.arange(len(level)) - (np.cumsum(here) - here)[level] + seen[level]
         number = level * base + index
         place = np.minimum(np.searchsorted(keys, number), len(keys) - 1)
-        for hit in np.flatnonzero(keys[place] == number).tolist():
-            positions[wanted[int(number[hit])]] = passed + int(near[hit])
+        met = np.flatnonzero(keys[place] == number)
+        positions[place[met]] = passed + near[met]
+        found += len(met)
         seen += here
         passed += len(chunk)
-        if len(positions) == len(wanted):
+        if found == len(keys):
             break
-    return [positions.get(place) for place in places]
+    answer: list[int | None] = [None] * len(places)
+    for one, position in zip(sought, positions[origins].tolist(), strict=True):
+        answer[one] = position if position >= 0 else None
+    return answer

@@ -44,7 +44,7 @@ from privmax.errors import ConditionError, nearest
 
 Value = str | Decimal | bool
 Cells = Callable[[str], "str | None"]
-"""What a row of a text file has in a column; None: nothing."""
+"""The text of a row of a text file in a column; None: nothing."""
 
 LONGEST = 10_000
 """Characters of a condition."""
@@ -58,7 +58,7 @@ NUMBER = rf"[+-]?[0-9]{{1,{DIGITS}}}(\.[0-9]{{1,{DIGITS}}})?"
 """A number in a condition, and in a column of text that is compared with one."""
 
 BLANKS = " \t\n\r\v\f"
-"""What may stand around such a number in a column of text."""
+"""The blanks allowed around such a number in a column of text."""
 
 NULL, PRESENT = "is null", "is not null"
 COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -122,8 +122,9 @@ Node = Test | Group
 class Condition:
     """A condition, as `of` reads it.
 
-    given    its text, for errors to quote
-    root     what it says, without a `not`
+    Args:
+        given: Its text, for errors to quote.
+        root: What it says, without a `not`.
 
     Examples:
         >>> str(Condition.of("not (country = 'DE' or age < 18)"))
@@ -184,10 +185,11 @@ class Condition:
     def filter(self, table: Any, engine: Any, *, is_text: bool = False, shown: bool = True) -> Any:
         """Return the rows of a table for which it is true.
 
-        engine     of the table
-        is_text    whether the table is a file of text, so that numbers are in it as text, unless
-                   a column was read as numbers already, as weights are
-        shown      whether the names of its columns are public, and may be told
+        Args:
+            engine: Of the table.
+            is_text: Whether the table is a file of text, so that numbers are in it as text, unless
+                a column was read as numbers already, as weights are.
+            shown: Whether the names of its columns are public, and may be told.
         """
         self.check(table.columns, shown=shown)
         if is_text:
@@ -391,8 +393,8 @@ class _Parser:
         self._place += 1
         return value
 
-    def _peek(self, ahead: int = 0) -> tuple[str, str, int]:
-        place = self._place + ahead
+    def _peek(self) -> tuple[str, str, int]:
+        place = self._place
         return self._tokens[place] if place < len(self._tokens) else ("", "", len(self._given))
 
     def _word(self, word: str) -> bool:
@@ -407,15 +409,15 @@ class _Parser:
         self._place += matches
         return matches
 
-    def _refuse(self, wanted: str) -> NoReturn:
+    def _refuse(self, expected: str) -> NoReturn:
         kind, text, at = self._peek()
         here = f"at character {at + 1}, {text!r}" if kind else "at its end"
-        raise ConditionError("where", self._given, f"{here}, expected {wanted}", _EXAMPLE)
+        raise ConditionError("where", self._given, f"{here}, expected {expected}", _EXAMPLE)
 
 
 _SIGNS = {**{sign: sign for sign in COMPARISONS}, "==": "=", "<>": "!="}
 _DEEPEST = 50
-"""How deep parentheses and `not` may nest: parsers of engines have a limit, too."""
+"""The most levels of parentheses and `not`: parsers of engines have a limit, too."""
 
 
 def _test(test: Test, *, negated: bool) -> Test:

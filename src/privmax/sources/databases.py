@@ -24,9 +24,10 @@ from privmax.errors import (
     PrivmaxError,
     explain_install,
 )
+from privmax.sources.asking import is_transient, silence
 from privmax.sources.conditions import suggest
 from privmax.sources.engines import all_engines, file_engines
-from privmax.sources.engines.base import Engine, is_transient, silence
+from privmax.sources.engines.base import Engine
 from privmax.sources.places import (
     SEVERAL_TABLES,
     database_path,
@@ -119,13 +120,13 @@ def _list_elsewhere(engine: Engine) -> list[str]:
 
 
 MOST_SCHEMAS = 50
-"""How many schemas are looked through for a table that is not found."""
+"""The most schemas that are searched for a table that is not found."""
 
 
-def _there_are(names: Sequence[str], wanted: str = "") -> str:
+def _there_are(names: Sequence[str], name: str = "") -> str:
     if not names:
         return "The database has no tables, or none that this user may see."
-    return suggest(wanted, sorted(names))
+    return suggest(name, sorted(names))
 
 
 def _connect(place: str, stack: ExitStack) -> Engine:

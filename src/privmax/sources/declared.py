@@ -5,12 +5,20 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, BinaryIO, NamedTuple
 
 from privmax.errors import ParameterError
+from privmax.ledger.request import Request, is_strict
 from privmax.sources.databases import open_database
 from privmax.sources.dialect import PLAIN, Dialect
-from privmax.sources.places import declare
+from privmax.sources.places import (
+    declare,
+    refuse_by_name,
+    refuse_table,
+    refuse_unreadable,
+    require_table,
+)
 
 
 @dataclass(frozen=True)
@@ -104,6 +112,20 @@ class Declared(NamedTuple):
             assert isinstance(data, Database)
             return cls(data.place, data.table, plain)
         return cls(data, None, plain)
+
+    def refuse(self, request: Request, *, as_table: bool = True) -> None:
+        """Refuse data by its name alone, before anything is charged.
+
+        Nothing is asked of the data itself, not even its class.
+
+        Args:
+            request: What will pay. A strict ledger needs the name of a table.
+            as_table: Whether rows are counted, where an ending must say how a file is read.
+        """
+        refuse_by_name(self.data, self.dialect)
+        refuse_unreadable(self.data, as_table=as_table)
+        refuse_table(self.data, self.table)
+        require_table(self.data, self.table, partial(is_strict, request))
 
     def open(self, stack: ExitStack) -> Any:
         """Return the data to read; what is opened is closed with the stack."""

@@ -1,4 +1,4 @@
-"""How a file of text is to be read, as far as the caller declares it: all of it is public.
+"""The dialect of a text file, as far as the caller declares it: all of it is public.
 
 What is not declared follows from the name of the file and from its first line, as docs/inputs.md
 has it, and never from rows.
@@ -20,8 +20,9 @@ _ODD = ("idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape",
 """Codecs of Python that no file of text is written in, or that depend on the machine."""
 
 _STATEFUL = ("iso2022", "hz", "utf-7")
-"""How the names of codecs begin in which earlier bytes decide what later ones mean, beyond the end
-of a line: there one row decides how the rows after it are read."""
+"""The beginnings of names of codecs in which earlier bytes decide the meaning of later ones, beyond
+the end of a line: there one row decides how the rows after it are read.
+"""
 
 _USUAL = ("cp1252", "latin-1", "iso8859-15", "utf-16", "cp1250", "cp1251", "mac-roman", "gb18030",
           "shift-jis", "euc-jp", "euc-kr", "big5", "koi8-r", "cp437", "cp850")  # fmt: skip
@@ -46,13 +47,14 @@ class Encoding(str):
 
 @dataclass(frozen=True)
 class Dialect:
-    """What a caller declares of a file of text.
+    """The declared dialect of a text file.
 
-    delimiter          one character that separates the values of CSV; None: the first line decides
-    encoding           what the bytes mean, as the name of a codec; None: UTF-8
-    header_is_public   whether errors may name the columns, or the keys of JSON Lines
-    check              whether a key that no line of JSON Lines has is an error. That depends on the
-                       rows, so it is for a check, which releases nothing
+    Args:
+        delimiter: One character that separates the values of CSV; None: the first line decides.
+        encoding: What the bytes mean, as the name of a codec; None: UTF-8.
+        header_is_public: Whether errors may name the columns, or the keys of JSON Lines.
+        check: Whether a key that no line of JSON Lines has is an error. That depends on the rows,
+            so it is for a check, which releases nothing.
 
     Examples:
         >>> Dialect(";", "Windows-1252")

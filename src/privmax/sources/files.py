@@ -9,18 +9,14 @@ read as what they hold, and several files of one pattern as one.
 from __future__ import annotations
 
 import io
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from fractions import Fraction
-from itertools import chain, islice
-from operator import itemgetter
+from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeGuard, TypeVar
 
 from privmax.errors import DataError, ParameterError
-from privmax.numbers import EXPONENT, LONGEST, exact
 from privmax.sources.blocks import Batch, Block
 from privmax.sources.conditions import Condition
 from privmax.sources.dialect import PLAIN, Dialect, dialect_of
@@ -30,28 +26,27 @@ from privmax.sources.scale import Scale
 from privmax.sources.separated import Rows, open_blocks, open_named, place_in
 from privmax.sources.text import open_binary, open_pieces, open_text
 
+if TYPE_CHECKING:
+    from privmax.sources.listed_scores import ListedScores
+
 T = TypeVar("T")
 
 ENDINGS = (*CSV, *JSON)
-"""How the names of such files end."""
+"""The endings of the names of such files."""
 
 Place = Path | BinaryIO | Files
-"""Where rows of text are: a file, a stream of bytes, which can be read once, or several files."""
-
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-
-_DIGITS = 18
-"""Digits of a whole number that is read without more ado."""
+"""The place of rows of text: a file, a stream of bytes (read once), or several files."""
 
 
 @dataclass(frozen=True)
 class ScoreFile:
     """A file with one row per candidate.
 
-    place    its path, or a stream of its bytes, which can be read once
-    items    columns that name a candidate, together if they are several
-    score    column of the scores
-    where    which rows count; None: all
+    Args:
+        place: Its path, or a stream of its bytes, which can be read once.
+        items: Columns that name a candidate, together if they are several.
+        score: Column of the scores.
+        where: Which rows count; None: all.
     """
 
     place: Place
@@ -67,68 +62,21 @@ class ScoreFile:
 
     @property
     def dialect(self) -> Dialect:
-        """What is declared of the file."""
+        """The declared dialect of the file."""
         return dialect_of(self.place)
 
-    def read(self, scale: Scale) -> dict[Any, int | Fraction]:
+    def read(self, scale: Scale) -> ListedScores:
         """Read labels and scores."""
-        scores: dict[Any, int | Fraction] = {}
-        wanted = [*self.items, self.score]
-        with open_values(self.place, wanted, self.where) as (names, batches):
+        from privmax.sources.listed_scores import ListedScores
+
+        scores = ListedScores(scale)
+        needed = [*self.items, self.score]
+        with open_values(self.place, needed, self.where) as (names, batches):
             shown = self.dialect.header_is_public
             places = [place_in(names, "item", name, shown=shown) for name in self.items]
             scored = place_in(names, "score", self.score, shown=shown)
-            for line, batch in batches:
-                if not isinstance(batch, Block):
-                    _add_rows(scores, batch, places, scored, scale)
-                    continue
-                _add_block(scores, batch.columns([*places, scored]), line, scale)
+            scores.read(batches, places, scored)
         return scores
-
-
-def _add_block(
-    scores: dict[Any, int | Fraction], columns: list[list[str]], line: int, scale: Scale
-) -> None:
-    """Add rows of labels and a score, together if all scores are short whole numbers."""
-    *labels, texts = columns
-    digits, before = "".join(texts), len(scores)
-    are_plain = digits.isascii() and digits.isdigit() and max(map(len, texts)) <= _DIGITS
-    if are_plain and not any("" in column for column in columns):
-        every = labels[0] if len(labels) == 1 else list(zip(*labels, strict=True))
-        scores.update(zip(every, map(int, texts), strict=True))
-        if len(scores) == before + len(every):
-            return
-        scores = dict(islice(scores.items(), before))  # one by one, to find the line
-    rows = enumerate(zip(*columns, strict=True), line)
-    _add_rows(scores, rows, range(len(labels)), len(labels), scale)
-
-
-def _add_rows(
-    scores: dict[Any, int | Fraction],
-    rows: Iterable[tuple[int | str, Sequence[Any]]],
-    places: Sequence[int],
-    scored: int,
-    scale: Scale,
-) -> None:
-    """Add the labels and scores of rows, one by one."""
-    label_of = itemgetter(*places)
-    is_single = len(places) == 1
-    for line, row in rows:
-        label = label_of(row)
-        if not label or (not is_single and "" in label):
-            raise DataError(
-                f"Line {line} has no label. Drop such candidates: no label means no answer."
-            )
-        if label in scores:
-            raise DataError(
-                f"Line {line} repeats a label. Add up or deduplicate its scores first, or, if a "
-                "line is one person's, count people: name their column as user."
-            )
-        text = row[scored]
-        if len(text) <= _DIGITS and text.isdigit() and text.isascii():
-            scores[label] = int(text)  # nearly all are
-        else:
-            scores[label] = _number(text, line, scale)
 
 
 def header(path: Path, dialect: Dialect = PLAIN) -> tuple[list[str], str]:
@@ -160,7 +108,7 @@ def check_rows(files: Files) -> None:
             pass
 
 
-def is_stream(data: object) -> bool:
+def is_stream(data: object) -> TypeGuard[BinaryIO]:
     """Return whether it is an open file.
 
     Examples:
@@ -180,17 +128,18 @@ def is_json(place: object) -> bool:
 @contextmanager
 def open_records(
     place: Place,
-    wanted: Sequence[str] | None = None,
+    needed: Sequence[str] | None = None,
     where: Condition | None = None,
     lists: Sequence[str] = (),
 ) -> Iterator[tuple[list[str], Rows]]:
     """The names of the columns, and the rows, each with its line. Empty lines are none.
 
-    wanted    the columns that are looked at; None: all of them. JSON has no others
-    where     which rows are given; None: all
-    lists     columns of JSON that hold arrays; a cell of theirs is a list of texts
+    Args:
+        needed: The columns that are looked at; None: all of them. JSON has no others.
+        where: Which rows are given; None: all.
+        lists: Columns of JSON that hold arrays; a cell of theirs is a list of texts.
     """
-    looked = None if wanted is None else [*wanted, *(where.columns() if where else ())]
+    looked = None if needed is None else [*needed, *(where.columns() if where else ())]
     dialect = dialect_of(place)
     if dialect.check and is_json(place):
         _check_keys(place, looked or (), dialect)
@@ -203,9 +152,9 @@ def open_records(
 
 @contextmanager
 def open_values(
-    place: Place, wanted: Sequence[str] | None = None, where: Condition | None = None
+    place: Place, needed: Sequence[str] | None = None, where: Condition | None = None
 ) -> Iterator[tuple[list[str], Iterator[tuple[int, Block | Rows]]]]:
-    """What `open_records` gives, many rows at a time where they need no reader.
+    """Open the records of `open_records`, many rows at a time where they need no reader.
 
     Each block comes with the number of its first line.
     """
@@ -214,21 +163,21 @@ def open_values(
         with open_blocks(_first(place), dialect_of(place)) as opened:
             yield opened
         return
-    with open_records(place, wanted, where) as (names, rows):
+    with open_records(place, needed, where) as (names, rows):
         yield names, iter([(2, rows)])
 
 
 @contextmanager
-def open_batches(place: Place, wanted: Sequence[str]) -> Iterator[Iterator[Batch]]:
+def open_batches(place: Place, needed: Sequence[str]) -> Iterator[Iterator[Batch]]:
     """The values of JSON Lines in some columns, many lines at a time."""
     dialect, paths = dialect_of(place), place.paths if isinstance(place, Files) else (place,)
     if dialect.check:
-        _check_keys(place, wanted, dialect)
+        _check_keys(place, needed, dialect)
 
     def read() -> Iterator[Batch]:
         for path in paths:
             with open_pieces(path, dialect.encoding) as pieces:
-                batches = read_batches(pieces or (), wanted)  # a path is no open file of text
+                batches = read_batches(pieces or (), needed)  # a path is no open file of text
                 if isinstance(path, Path) and len(paths) > 1:
                     batches = _name_file(path, batches)
                 yield from batches
@@ -252,14 +201,14 @@ def _first(place: Place) -> Path | BinaryIO:
 @contextmanager
 def _open_one(
     place: Path | BinaryIO,
-    wanted: Sequence[str] | None,
+    needed: Sequence[str] | None,
     dialect: Dialect,
     lists: Sequence[str] = (),
 ) -> Iterator[tuple[list[str], Rows]]:
     """The same for one file."""
     if is_json(place):
         with open_text(place, dialect.encoding) as file:
-            names = list(dict.fromkeys(wanted or ()))
+            names = list(dict.fromkeys(needed or ()))
             yield names, read_objects(file, names, lists)
         return
     with open_named(place, dialect) as opened:
@@ -267,11 +216,11 @@ def _open_one(
 
 
 def _more(
-    files: Files, names: Sequence[str], wanted: Sequence[str] | None, lists: Sequence[str]
+    files: Files, names: Sequence[str], needed: Sequence[str] | None, lists: Sequence[str]
 ) -> Rows:
     """Yield the rows of all files but the first, which must have the same columns."""
     for path in files.paths[1:]:
-        with _open_one(path, wanted, files.dialect, lists) as (others, rows):
+        with _open_one(path, needed, files.dialect, lists) as (others, rows):
             check_layout(path, others, files.paths[0], names)
             yield from _name_lines(path, rows)
 
@@ -316,33 +265,3 @@ def matching_rows(
                 yield line, row
 
     return keep()
-
-
-def _number(text: str, line: int | str, scale: Scale) -> int | Fraction:
-    """Return a score, exactly."""
-    digits = text.strip()
-    if len(digits) <= _DIGITS and digits.isascii() and digits.isdigit():
-        return int(digits)
-    if not _NUMBER.fullmatch(digits):
-        raise DataError(
-            f"Line {line} has no number in the score column. Write numbers like 1500 or 0.5, "
-            f"without commas or units; "
-            "and see that item and score are not swapped."
-        )
-    try:
-        number = exact("score", digits)
-    except ParameterError:  # which quotes it
-        number = None
-    if number is None:
-        raise DataError(
-            f"Line {line} has a number of more than {LONGEST} digits, or with an exponent beyond "
-            f"{EXPONENT}, in the "
-            "score column."
-        )
-    if scale.whole and number.denominator != 1:
-        raise DataError(
-            f"Line {line} has a score that is not a whole number. Scores must be whole numbers "
-            "unless a grid is declared: set resolution to the step of a public grid, for example "
-            "0.01."
-        )
-    return number.numerator if number.denominator == 1 else number

@@ -24,9 +24,9 @@ from privmax.errors import EngineError, ParameterError
 from privmax.mechanisms.contract import Outcome
 from privmax.numbers import whole
 from privmax.profile import Profile
+from privmax.sources.asking import ask
 from privmax.sources.base import Source
 from privmax.sources.engines import engine_of
-from privmax.sources.engines.base import ask
 from privmax.sources.tables import (
     CHANGED,
     ROWS,
@@ -61,7 +61,7 @@ GROUP, NUMBER, PLACE, TOTAL = (
 
 @dataclass(frozen=True)
 class Grouping:
-    """Which groups there are, and in how many an individual counts. Public.
+    """The groups, and the number of them in which an individual counts. Public.
 
     Args:
         by: The column of groups.
@@ -83,7 +83,7 @@ class GroupedRows:
     Args:
         table: The rows.
         grouping: The groups.
-        wanted: Other columns that are read.
+        needed: Other columns that are read.
         numbered: The labels of columns that hold numbers in their place, by the name of the column.
         stack: What to close after use.
 
@@ -95,13 +95,13 @@ class GroupedRows:
         self,
         table: Any,
         grouping: Grouping,
-        wanted: Sequence[str],
+        needed: Sequence[str],
         numbered: Mapping[str, list[Any]] | None,
         stack: ExitStack,
     ) -> None:
         check_single(table, "by", grouping.by)
-        if set(wanted) <= set(table.columns):  # otherwise the counting names what is missing
-            table = offer_windows(table, [*wanted, grouping.by], stack)
+        if set(needed) <= set(table.columns):  # otherwise the counting names what is missing
+            table = offer_windows(table, [*needed, grouping.by], stack)
         self._table, self._engine, self._stack = table, engine_of(table), stack
         self._grouping, self._numbered = grouping, numbered or {}
         self._group_naming = self._name(grouping.by)
@@ -121,27 +121,27 @@ class GroupedRows:
         return encode(label)
 
     def count_chosen(self, most: int) -> Integers:
-        """How many individuals count in each group, by its number; they count in `most` of them."""
+        """Count the individuals in each group, by its number; they count in `most` of them."""
         return self._people
 
     def group_names(self, groups: Sequence[int]) -> list[Any]:
-        """What groups are called, by their numbers. No other becomes readable."""
+        """Return the names of groups, by their numbers. No other becomes readable."""
         if not groups:
             return []
-        wanted = self._list([NUMBER], [(one,) for one in groups])
-        rows = _keep_matches(self._group_table, wanted, [NUMBER])
+        numbers = self._list([NUMBER], [(one,) for one in groups])
+        rows = _keep_matches(self._group_table, numbers, [NUMBER])
         readable = self._engine.readable(rows[GROUP], self._group_naming.kind)
-        asked = rows.select(NUMBER, **{f"{GROUP}_read": readable})
+        read = rows.select(NUMBER, **{f"{GROUP}_read": readable})
         names = {
             int(number): self._group_naming.label(value)
-            for number, value in ask("the look-up", self._engine.rows, asked)
+            for number, value in ask("the look-up", self._engine.rows, read)
         }
         if names.keys() != set(groups):
             raise EngineError(CHANGED)
         return [names[one] for one in groups]
 
     def _name(self, column: str) -> Naming:
-        """How a column names items or groups."""
+        """Return the naming of items or groups by a column."""
         return Naming(self._engine, self._table[column].type(), self._numbered.get(column))
 
     def _group_key(self) -> Any:
@@ -185,7 +185,7 @@ class GroupedRows:
         return each.join(self._group_table, GROUP).select(NUMBER, *others)
 
     def _restrict(self, each: Any, who: Sequence[str]) -> Any:
-        """What each individual has in its own groups: those that most of its rows name.
+        """Return the rows of each individual in its own groups: those that most of its rows name.
 
         Args:
             each: Rows with ROWS, the number of rows that each stands for.
@@ -265,7 +265,7 @@ class GroupedSource(GroupedRows):
             self._stack = opened.pop_all()
 
     def profile(self, group: int) -> Profile:
-        """How many items of a group are at each score. A group without rows has none."""
+        """Return the number of items of a group at each score. A group without rows has none."""
         start, end = np.searchsorted(self._groups, [group, group + 1])
         levels = zip(self._scores[start:end].tolist(), self._numbers[start:end].tolist(),
                      strict=True)  # fmt: skip
@@ -291,16 +291,16 @@ class GroupedSource(GroupedRows):
         level_of = [block[NUMBER], block[SCORE]]
         place = self._engine.number_rows([block[name] for name in self._items], level_of)
         placed = block.select(NUMBER, SCORE, *self._items, **{PLACE: place})
-        wanted = self._list(spot, list(dict.fromkeys(places)))
-        rows = _keep_matches(placed, wanted, spot)
+        spots = self._list(spot, list(dict.fromkeys(places)))
+        rows = _keep_matches(placed, spots, spot)
         shown = {
             f"{item}_read": self._engine.readable(rows[item], naming.kind)
             for item, naming in zip(self._items, self._naming, strict=True)
         }
-        asked = rows.select(NUMBER, SCORE, PLACE, **shown)
+        read = rows.select(NUMBER, SCORE, PLACE, **shown)
         names = {
             (int(group), int(score), int(at)): self._label(row)
-            for group, score, at, *row in ask("the look-up", self._engine.rows, asked)
+            for group, score, at, *row in ask("the look-up", self._engine.rows, read)
         }
         if names.keys() != set(places):
             raise EngineError(CHANGED)
@@ -351,9 +351,9 @@ def _add_up(counted: Any, items: Sequence[str], has_users: bool) -> Any:
     return counted.select(*items, SCORE)
 
 
-def _keep_matches(table: Any, wanted: Any, columns: Sequence[str]) -> Any:
+def _keep_matches(table: Any, others: Any, columns: Sequence[str]) -> Any:
     """The rows of a table that agree with a row of another in some columns.
 
     What an engine keeps may have columns of its own beside ours.
     """
-    return table.join(wanted, list(columns)).select(*table.columns)
+    return table.join(others, list(columns)).select(*table.columns)

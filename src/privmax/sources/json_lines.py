@@ -12,13 +12,14 @@ give the number of the line and quote nothing of it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NoReturn
+from contextlib import suppress
+from typing import Any
 
 from privmax.errors import DataError, nearest
-from privmax.sources.blocks import Batch, sort_lines
+from privmax.sources.blocks import Batch
 from privmax.sources.dialect import Dialect
+from privmax.sources.json_forms import DECODER, RepetitionError, sort_lines
 from privmax.sources.text import read_lines, undecodable
 
 
@@ -27,8 +28,9 @@ def read_objects(
 ) -> Iterator[tuple[int, list[Any]]]:
     """Yield the values of each line in the columns of these names, with the number of the line.
 
-    lists     names of columns that hold arrays: their value is the list of the texts in it
-    before    how many lines there are before these
+    Args:
+        lists: Names of columns that hold arrays: their value is the list of the texts in it.
+        before: How many lines there are before these.
     """
     readers = [(name, _texts if name in lists else _text) for name in names]
     for number, values in _objects(file, before):
@@ -45,15 +47,14 @@ def read_batches(pieces: Iterable[bytes], names: Sequence[str]) -> Iterator[Batc
     for piece in pieces:
         blocks, others = sort_lines(piece)
         rows = None
-        try:
-            rows = [row for _, row in read_objects(read_lines(b"\n".join(others)), names)]
-        except DataError:
-            blocks = []  # the number of the line is that in the file
+        if not any(form.nested.intersection(names) for form, _ in blocks):
+            with suppress(DataError):  # the number of the line is that in the file
+                rows = [row for _, row in read_objects(read_lines(others), names)]
         if rows is None:
+            blocks = []
             rows = [row for _, row in read_objects(read_lines(piece), names, before=before)]
         for form, block in blocks:
-            at = {key: place for place, key in enumerate(form.names)}
-            yield block, [at.get(name) for name in names]
+            yield block, [form.places.get(name) for name in names]
         if rows:
             yield rows
         before += piece.count(b"\n")
@@ -106,8 +107,8 @@ def _objects(file: Iterable[str], before: int = 0) -> Iterator[tuple[int, dict[s
         wrong = ""
         value: Any = None
         try:
-            value = _DECODER.decode(line)
-        except _RepetitionError:
+            value = DECODER.decode(line)
+        except RepetitionError:
             wrong = "has a key twice. Give each key once: which value counts would be a guess."
         except (ValueError, RecursionError):
             wrong = "is not valid JSON. Write one object on each line, in UTF-8."
@@ -129,26 +130,6 @@ def _lines(file: Iterable[str], before: int) -> Iterator[tuple[int, str]]:
         wrong = undecodable(error, number)
     if wrong:
         raise DataError(wrong)
-
-
-class _RepetitionError(Exception):
-    """A key stands twice in an object."""
-
-
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        raise _RepetitionError
-    return values
-
-
-def _constant(name: str) -> NoReturn:
-    raise ValueError  # NaN and the infinities, which Python reads and JSON does not have
-
-
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=_pairs, parse_int=str, parse_float=str, parse_constant=_constant
-)
 
 
 def _texts(number: int, value: Any) -> list[str]:

@@ -23,13 +23,14 @@ class Bounds(NamedTuple):
 class Kind:
     """A type of single values.
 
-    name         as Ibis writes it
-    sql          as the engine writes it
-    family       what it has in common with others: "integer", "floating", "string", …
-    precision    of decimals: their digits
-    scale        of decimals: digits behind the point; of moments: of a second
-    timezone     of moments
-    bits         of whole numbers and floats
+    Args:
+        name: As Ibis writes it.
+        sql: As the engine writes it.
+        family: What it has in common with others: "integer", "floating", "string", …
+        precision: Of decimals: their digits.
+        scale: Of decimals: digits behind the point; of moments: of a second.
+        timezone: Of moments.
+        bits: Of whole numbers and floats.
     """
 
     name: str

@@ -22,6 +22,7 @@ from privmax.sources.base import PlainSource
 from privmax.sources.columns import BigIntegerColumn, Column, FloatColumn, IntegerColumn
 from privmax.sources.containers import column_of, table_of
 from privmax.sources.containers.arrays import ListColumn
+from privmax.sources.listed_scores import ListedScores
 from privmax.sources.scale import Scale
 from privmax.sources.table import Candidates, Labels
 from privmax.universe import OPEN, Universe
@@ -39,14 +40,15 @@ _CHUNK = 1 << 15
 class MemorySource(PlainSource):
     """Labels and scores side by side.
 
-    universe      "open" (the default everywhere), the collection of all labels, or their number if
-                  all are listed; without labels (a list, an array) the number alone is enough, as
-                  positions are labels
-    sensitivity   by how much one individual can move a score (default 1); on a grid a score may be
-                  off by a 256th of it
-    resolution    step of the public grid on which scores are rounded down. Without it scores are
-                  whole numbers if `sensitivity` is one, and are on a grid of sensitivity / 64 if
-                  it is not
+    Args:
+        universe: "open" (the default everywhere), the collection of all labels, or their number if
+            all are listed; without labels (a list, an array) the number alone is enough, as
+            positions are labels.
+        sensitivity: By how much one individual can move a score (default 1); on a grid a score may
+            be off by a 256th of it.
+        resolution: Step of the public grid on which scores are rounded down. Without it scores are
+            whole numbers if `sensitivity` is one, and are on a grid of sensitivity / 64 if it is
+            not.
     """
 
     def __init__(
@@ -112,8 +114,8 @@ class MemorySource(PlainSource):
             if below is not None:
                 ours = self._column.find_below(below, [outcomes[one].index for one in places])
             else:
-                wanted = [(outcomes[one].score or 0, outcomes[one].index) for one in places]
-                ours = self._column.find(wanted)
+                sought = [(outcomes[one].score or 0, outcomes[one].index) for one in places]
+                ours = self._column.find(sought)
             for place, position in zip(places, ours, strict=True):
                 positions[place] = position
         return positions
@@ -150,6 +152,8 @@ def _read(data: object, item: str | None, score: str | None) -> Candidates:
             raise ParameterError(
                 name, value, "it names a column, but this data is not a table", "Leave it out."
             )
+    if isinstance(data, ListedScores):
+        return data.labels, data.numbers
     if isinstance(data, Mapping):
         return ListColumn(list(data)).read_labels(), list(data.values())
     if isinstance(data, Profile):

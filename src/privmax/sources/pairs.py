@@ -1,4 +1,4 @@
-"""Who has which key: different pairs of an individual and an item, in the engine that has the rows.
+"""Pairs of an individual and a key it has, each once, in the engine that has the rows.
 
 The engine numbers the items and keeps the pairs. It is then asked for totals by number: how many
 individuals have an item, or what they give it when each divides what it has among some of its
@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from privmax.errors import DataError, EngineError
 from privmax.labels import identify
+from privmax.sources.asking import ask
 from privmax.sources.engines import engine_of
-from privmax.sources.engines.base import ask
 from privmax.sources.tables import (
     CHANGED,
     USER,
@@ -43,13 +43,13 @@ from privmax.sources.users import DROP, NO_USER
 Integers = NDArray[np.int64]
 
 ONE = 1 << 16
-"""How many steps a weight of 1 has."""
+"""The number of steps in a weight of 1."""
 
 HALF = 46_340
-"""What an individual gives each of two answers at most, in steps: the squares add up to 1."""
+"""The most that an individual gives each of two answers, in steps: the squares add up to 1."""
 
 ROOM = 1 - 2.0**-20
-"""What floats leave of a weight, so that the squares of all certainly add up to 1 at most."""
+"""The part of a weight that floats leave, so that all squares certainly add up to 1 at most."""
 
 KEY, COIN, TURN, PLACE = "privmax_key", "privmax_coin", "privmax_turn", "privmax_place"
 DEGREE, SIZE, LOW = "privmax_degree", "privmax_size", "privmax_low"
@@ -106,7 +106,7 @@ class Pairs:
         self._stack.close()
 
     def count(self, released: Integers, most: int) -> tuple[Integers, int]:
-        """How many individuals the released keys have, if each counts for `most` of them at most.
+        """Count the individuals of the released keys, if each counts for `most` of them at most.
 
         Returns:
             The numbers in the order of the keys, and how many individuals have none of them.
@@ -147,9 +147,9 @@ class Pairs:
         engine, stack = self._engine, self._stack
         passing = stack.enter_context(ExitStack())
         columns_of = dict(zip([*self._items, USER], [*names, str(columns.user)], strict=True))
-        wanted = {own: engine.key(table[name]) for own, name in columns_of.items()}
+        read = {own: engine.key(table[name]) for own, name in columns_of.items()}
         needed = [*self._items, USER] if columns.missing_users == DROP else self._items
-        different = keep_complete(table, wanted, needed).distinct()
+        different = keep_complete(table, read, needed).distinct()
         pairs = engine.keep(different, passing)
         if pairs is not different:
             engine.end_reading()
@@ -194,8 +194,8 @@ class Pairs:
 
     def totals(self, table: Any) -> Integers:
         """Rows of a key and a total as an array by key; 0 where there is no row."""
-        wanted = table.select(KEY, TOTAL)
-        places, values = ask("the counting", self._engine.numbers, wanted)
+        read = table.select(KEY, TOTAL)
+        places, values = ask("the counting", self._engine.numbers, read)
         totals = np.zeros(self.number, np.int64)
         if places.size:
             if places.min() < 0 or places.max() >= self.number:
@@ -239,7 +239,7 @@ class Ballots:
 
     @cached_property
     def people(self) -> int:
-        """How many individuals have any of the keys."""
+        """The number of individuals who have any of the keys."""
         [(people,)] = self._pairs.ask(self._degrees.aggregate(people=self._degrees.count()))
         return int(people)
 
@@ -254,14 +254,14 @@ class Ballots:
         return Ballots(pairs, left, keys, self._source)
 
     def tally(self, most: int) -> list[int]:
-        """How many individuals have 1, 2, … keys; the last number is for `most` keys or more."""
+        """Count the individuals with 1, 2, … keys; the last number is for `most` keys or more."""
         sized = self._degrees.mutate(**{SIZE: _least(self._degrees[DEGREE], most)})
         rows = self._pairs.ask(sized.group_by(SIZE).agg(**{TOTAL: sized.count()}))
-        found = {int(size): int(number) for size, number in rows}
-        return [found.get(size, 0) for size in range(1, most + 1)]
+        tally = {int(size): int(number) for size, number in rows}
+        return [tally.get(size, 0) for size in range(1, most + 1)]
 
     def count_chosen(self, most: int) -> Integers:
-        """How many individuals each key has if each counts for `most` of its keys, by hash."""
+        """Count the individuals of each key if each counts for `most` of its keys, by hash."""
         each = self._table.join(self._degrees, USER)
         totals = np.zeros(self._pairs.number, np.int64)
         for part in self._choose(each, self._degrees, most, 0):
@@ -269,7 +269,7 @@ class Ballots:
         return totals
 
     def give(self, most: int, turn: int, values: Integers | None = None) -> Integers:
-        """What individuals give in all. The squares of what one gives add up to 1 at most.
+        """Return the totals that individuals give. The squares of one's add up to 1 at most.
 
         Args:
             most: To how many of its keys each gives: to those of the largest values, by hash.
@@ -305,7 +305,7 @@ class Ballots:
         return totals
 
     def survey(self, low: NDArray[np.bool_]) -> tuple[int, int]:
-        """What individuals give to two answers: one each, and the part of its keys that are low.
+        """Return the totals of two answers: one per individual, and the part of its low keys.
 
         Args:
             low: Public, by key.
@@ -323,7 +323,7 @@ class Ballots:
 
     @cached_property
     def _degrees(self) -> Any:
-        """How many of the keys each individual has."""
+        """The number of keys of each individual."""
         return self._pairs.keep(self._table.group_by(USER).agg(**{DEGREE: self._table.count()}))
 
     def _choose(
@@ -361,7 +361,8 @@ class Ballots:
 
 
 def _weigh(value: Any, square: Any) -> Any:
-    """What a pair is given, in steps: its part of 1, if the squares of all parts add up to so much.
+    """Return the weight of a pair, in steps: its part of 1, if the squares of all parts add up to
+    so much.
 
     Args:
         value: Of the pair.

@@ -36,7 +36,7 @@ def add_compressions(*kinds: str) -> tuple[str, ...]:
 CSV = add_compressions(".csv", ".tsv")
 JSON = add_compressions(".jsonl", ".ndjson")
 PARQUET = (".parquet", ".pq")
-"""How the names of files end, by what they hold; `database_endings` has those of databases."""
+"""The endings of files, by their content; `database_endings` has those of databases."""
 
 TABLES = (*PARQUET, *(one for one in CSV if one != ".csv"))
 """Endings of files whose rows an engine counts, as it does those of folders."""
@@ -72,10 +72,11 @@ REMOTE = ("s3", "s3a", "s3n", "gs", "gcs", "http", "https", "ftp", "abfs", "abfs
 class Files:
     """Files of one kind, in the order of their names.
 
-    paths      at least one
-    kind       what their ending says: one of KINDS, "database", "folder" or "other"
-    pattern    what was given, if that was a pattern
-    dialect    what the caller declares of files of text
+    Args:
+        paths: At least one.
+        kind: What their ending says: one of KINDS, "database", "folder" or "other".
+        pattern: What was given, if that was a pattern.
+        dialect: What the caller declares of files of text.
     """
 
     paths: tuple[Path, ...]
@@ -182,14 +183,13 @@ def require_table(data: object, table: str | None, is_strict: Callable[[], bool]
 
 
 SEVERAL_TABLES = "the data is a database, which may have several tables"
-"""Why a database needs the name of a table."""
+"""The reason why a database needs the name of a table."""
 
 UNKNOWN_KIND = (
     "The file is neither .csv, .tsv, .jsonl, .ndjson (.gz, .zst) nor .parquet. If it is one of "
-    "them, let its name say so; if not, write it as one of them, or read it with Ibis and give the "
-    "table."
+    "these, rename it; otherwise convert it, or read it with Ibis and give the table."
 )
-"""What is said of a file whose ending does not say how it is read."""
+"""The message about a file whose ending does not say how it is read."""
 
 
 def declare(data: Any, dialect: Dialect, stack: ExitStack | None = None) -> Any:
@@ -354,13 +354,13 @@ _UNREADABLE: tuple[tuple[tuple[str, ...], str], ...] = (
     ((".xz",), _unpack("compressed (xz)", "unxz --keep")),
     (
         add_compressions(".json"),
-        "The file is one JSON document, which is not read. Write each element of its list on a "
-        "line of its own: jq -c '.[]' FILE > NEW_FILE.jsonl. If it has one object a line already, "
-        "let its name end in .jsonl.",
+        "The file is one JSON document, which is not supported. Write each element of its list "
+        "on a line of its own: jq -c '.[]' FILE > NEW_FILE.jsonl. If it has one object per line "
+        "already, rename it to end in .jsonl.",
     ),
     (
         (".arrow", ".feather", ".ipc", ".orc", ".avro"),
-        "The file is of a format that is not read. Write it as Parquet and give that, or read it "
+        "This file format is not supported. Write it as Parquet and give that, or read it "
         "in Python and give the table.",
     ),
 )  # fmt: skip

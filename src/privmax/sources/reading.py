@@ -1,11 +1,10 @@
-"""Which source reads what: engines keep their tables, everything else is read in memory.
+"""Chooses a source: engines keep their tables, everything else is read in memory.
 
 No engine is imported before someone brings one of its objects, or a path.
 """
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 from collections import Counter
@@ -13,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import islice
-from typing import Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeGuard
 
 from privmax.errors import (
     ConditionError,
@@ -24,14 +23,13 @@ from privmax.errors import (
     refuse_given,
 )
 from privmax.numbers import Number
+from privmax.sources.arrow_rows import BATCH
+from privmax.sources.asking import ask, check_ibis
 from privmax.sources.blocks import Batch, Block
 from privmax.sources.conditions import Condition
-from privmax.sources.containers import table_of
-from privmax.sources.containers.pandas import is_frame
-from privmax.sources.containers.pandas import keep_rows as keep_pandas_rows
 from privmax.sources.dialect import Dialect, dialect_of
 from privmax.sources.engines import embedded_engine, engine_of, owner_of
-from privmax.sources.engines.base import BATCH, ask, check_ibis, choose_columns
+from privmax.sources.engines.base import choose_columns
 from privmax.sources.files import (
     ScoreFile,
     check_complete,
@@ -43,14 +41,16 @@ from privmax.sources.files import (
     open_batches,
     open_values,
 )
-from privmax.sources.grouped import GroupedSource, Grouping
-from privmax.sources.memory import MemorySource
-from privmax.sources.pairs import Pairs
-from privmax.sources.places import TEXT, UNKNOWN_KIND, Files, differs, find_files, refuse_kind
+from privmax.sources.places import UNKNOWN_KIND, Files, differs, find_files, refuse_kind
 from privmax.sources.scale import Scale
 from privmax.sources.separated import FIRST_LINE, Rows, no_column, repetition
 from privmax.sources.tables import Columns, TableSource
 from privmax.universe import Universe
+
+if TYPE_CHECKING:
+    from privmax.sources.grouped import GroupedSource, Grouping
+    from privmax.sources.memory import MemorySource
+    from privmax.sources.pairs import Pairs
 
 
 def source(
@@ -67,12 +67,14 @@ def source(
     where = None if columns.where is None else Condition.of(columns.where)
     if isinstance(data, (str, os.PathLike)):
         data = find_files(data)
-    if where is not None and is_frame(data):
+    if where is not None and _is_pandas(data):
         data, where = choose_rows(data, where), None
     ready = data if isinstance(data, ScoreFile) else None
     if ready is None and score is not None and not counted:
         ready = _ready(data, items, score)
     if ready is not None:
+        from privmax.sources.memory import MemorySource
+
         scores = replace(ready, where=where).read(Scale.of(sensitivity, resolution))
         return MemorySource(scores, universe=universe, **scale)
     needs_table = counted or where is not None or not isinstance(columns.item, str | None)
@@ -83,6 +85,8 @@ def source(
                 raise _no_where(where)
             if needs_table:
                 _refuse_columns(columns)
+            from privmax.sources.memory import MemorySource
+
             item = items[0] if items else None
             return MemorySource(data, universe=universe, item=item, score=score, **scale)
         if resolution is not None:
@@ -110,6 +114,8 @@ def source(
 
 def pairs(data: object, columns: Columns, salt: str) -> Pairs:
     """The pairs of individuals and items that `data` has. Close it after use."""
+    from privmax.sources.pairs import Pairs
+
     with ExitStack() as stack:
         what = "keys need a table with a column of items and one of people"
         table, numbered = require_rows(data, columns, what, stack, label_users=True)
@@ -118,6 +124,8 @@ def pairs(data: object, columns: Columns, salt: str) -> Pairs:
 
 def grouped(data: object, columns: Columns, grouping: Grouping) -> GroupedSource:
     """The items of every group of `data`. Close it after use."""
+    from privmax.sources.grouped import GroupedSource
+
     with ExitStack() as stack:
         what = "groups need a table with a column of items and one of groups"
         table, numbered = require_rows(data, columns, what, stack, by=grouping.by)
@@ -127,11 +135,11 @@ def grouped(data: object, columns: Columns, grouping: Grouping) -> GroupedSource
 def require_rows(
     data: object, columns: Columns, what: str, stack: ExitStack, **options: Any
 ) -> tuple[Any, dict[str, list[Any]]]:
-    """What `_open_rows` gives, of data that must be a table; `what` says why."""
+    """Open data that must be a table, as `_open_rows` does; `what` says why."""
     where = None if columns.where is None else Condition.of(columns.where)
     if isinstance(data, (str, os.PathLike)):
         data = find_files(data)
-    if where is not None and is_frame(data):
+    if where is not None and _is_pandas(data):
         data, where = choose_rows(data, where), None
     table, numbered = _open_rows(data, columns, where, True, stack, **options)
     if table is None:
@@ -158,15 +166,15 @@ def _open_rows(
     items, numbered = columns.items(), dict[str, list[Any]]()
     looked = where.columns() if where is not None else ()
     others = filter(None, (columns.user, columns.weight, columns.score, by))
-    wanted = [*items, *baskets, *others, *looked]
+    needed = [*items, *baskets, *others, *looked]
     if not items and isinstance(data, Files) and not data.is_text:
-        wanted = []  # all: the error about a missing item lists them
-    user = None if columns.user in items or label_users else columns.user
+        needed = []  # all: the error about a missing item lists them
+    user = None if label_users else columns.user
     numbers = [columns.score, columns.weight]
-    table = open_rows(data, wanted, numbers, counted, stack, numbered, user)
+    table = open_rows(data, needed, numbers, counted, stack, numbered, user)
     if table is None:
         return None, numbered
-    is_text = isinstance(data, io.IOBase) or (isinstance(data, Files) and data.kind in TEXT)
+    is_text = is_text_file(data)
     if is_text or isinstance(data, Files):
         _in_file(
             table.columns,
@@ -202,8 +210,19 @@ def keep_rows(table: Any, where: Condition | None, data: object) -> Any:
 
 def choose_rows(frame: Any, where: Condition) -> Any:
     """The rows of a pandas frame for which a condition is true."""
+    from privmax.sources.containers.pandas import keep_rows as keep_pandas_rows
+
     choose_columns(list(frame.columns), where.columns())
     return keep_pandas_rows(frame, where)
+
+
+def _is_pandas(data: object) -> bool:
+    """Return whether data is a frame of pandas, without loading NumPy to find out."""
+    if "pandas" not in sys.modules:
+        return False
+    from privmax.sources.containers.pandas import is_frame
+
+    return is_frame(data)
 
 
 def _no_where(where: Condition) -> ConditionError:
@@ -215,7 +234,7 @@ def _no_where(where: Condition) -> ConditionError:
     )
 
 
-def is_text_file(data: object) -> bool:
+def is_text_file(data: object) -> TypeGuard[Files | BinaryIO]:
     """Whether data is text, whatever it holds: CSV, JSON Lines, an open file."""
     return data.is_text if isinstance(data, Files) else is_stream(data)
 
@@ -225,18 +244,18 @@ def _ready(data: object, items: Sequence[str], score: str) -> ScoreFile | None:
     if not is_text_file(data):
         return None
     _in_file([*items, score], item=items or [None])
-    return ScoreFile(cast(Any, data), tuple(items), score)
+    return ScoreFile(data, tuple(items), score)
 
 
 def as_table(data: object, *options: Any) -> Any:
-    """What `open_rows` gives, as an Ibis table, for code that writes expressions of Ibis."""
+    """Open rows as an Ibis table, as `open_rows` does, for code that writes expressions of Ibis."""
     rows = open_rows(data, *options)
     return None if rows is None else engine_of(rows).to_ibis(rows)
 
 
 def open_rows(
     data: object,
-    wanted: Sequence[str],
+    needed: Sequence[str],
     numbers: Sequence[str | None],
     counted: bool,
     stack: ExitStack,
@@ -246,7 +265,7 @@ def open_rows(
     """`data` as a relation (`relations.py`) where the embedded engine reads it, as an Ibis table
     where another engine has it, or None where it is to be read in memory.
 
-    Of what must be copied to become one, only the `wanted` columns are. `numbers` are those that
+    Of what must be copied to become one, only the `needed` columns are. `numbers` are those that
     hold whole numbers. Columns of pandas become numbers, and `numbered` is given what they stand
     for; not those of `user`, as nothing names users.
     """
@@ -254,23 +273,23 @@ def open_rows(
     if isinstance(data, (str, os.PathLike)):
         data = find_files(data)
     if isinstance(data, Files):
-        return _file(data, wanted, numbers, stack)
-    if isinstance(data, io.IOBase):
-        return _copy(cast(Any, data), wanted, numbers, stack)
+        return _file(data, needed, numbers, stack)
+    if is_stream(data):
+        return _copy(data, needed, numbers, stack)
     if "ibis" in loaded and isinstance(data, loaded["ibis"].Table):
         return ask("opening the table", engine_of(data).declare, data)
     owner = owner_of(data)
     if owner is not None:
-        return owner.open_object(data, wanted, stack)
+        return owner.open_object(data, needed, stack)
     return (
-        _frame(data, wanted, numbers, stack, {} if numbered is None else numbered, user)
+        _frame(data, needed, numbers, stack, {} if numbered is None else numbered, user)
         if counted
         else None
     )
 
 
 def _file(
-    files: Files, wanted: Sequence[str], numbers: Sequence[str | None], stack: ExitStack
+    files: Files, needed: Sequence[str], numbers: Sequence[str | None], stack: ExitStack
 ) -> Any:
     """CSV, JSON Lines or Parquet files, or a folder of Parquet files, read by DuckDB."""
     if files.kind == "folder" and next(files.paths[0].rglob("*.parquet"), None) is None:
@@ -278,13 +297,13 @@ def _file(
             "The folder and those below it have no file that ends in .parquet. Name a file."
         )
     if files.kind in ("folder", "parquet"):
-        return embedded_engine().open_parquet(files.paths, wanted, stack)
+        return embedded_engine().open_parquet(files.paths, needed, stack)
     if files.is_json or (files.is_csv and not _is_plain(files.dialect)):
-        return _copy(files, wanted, numbers, stack)
+        return _copy(files, needed, numbers, stack)
     if not all(path.is_file() for path in files.paths):
         raise DataError("A pipe can be read once only. Give a file, or - for standard input.")
     if files.is_csv:
-        return _text(files, wanted, numbers, stack)
+        return _text(files, needed, numbers, stack)
     refuse_kind(files.paths[0].name)
     if files.kind == "database":
         raise ParameterError(
@@ -319,7 +338,7 @@ def _in_file(
 
 
 def _text(
-    files: Files, wanted: Sequence[str], numbers: Sequence[str | None], stack: ExitStack
+    files: Files, needed: Sequence[str], numbers: Sequence[str | None], stack: ExitStack
 ) -> Any:
     """Files of separated values, all of them text: what a column looks like depends on every row
     of it.
@@ -336,7 +355,7 @@ def _text(
         check_layout(path, others, files.paths[0], names)
         if mark != separator:
             raise differs(path, files.paths[0], "has another separator than")
-    for name in wanted:
+    for name in needed:
         if names.count(name) > 1:
             raise repetition(name)
     times = Counter(names)
@@ -347,10 +366,10 @@ def _text(
             "repeated. head -n 1 FILE shows it."
         )
     is_told = files.dialect.header_is_public and len(once) <= _MOST_TOLD
-    if wanted and not (is_told and set(wanted) - once.keys()):
+    if needed and not (is_told and set(needed) - once.keys()):
         # of those that are missing the caller speaks, and names the others where they are public
         first = next(iter(once.items()))
-        once = {name: once[name] for name in dict.fromkeys(wanted) if name in once} or dict([first])
+        once = {name: once[name] for name in dict.fromkeys(needed) if name in once} or dict([first])
     rows = embedded_engine().open_separated(
         files.paths, separator, len(names), list(once.values()), stack
     )
@@ -374,7 +393,7 @@ def _with_numbers(rows: Any, numbers: Sequence[str | None]) -> Any:
 
 def _copy(
     place: Files | BinaryIO,
-    wanted: Sequence[str],
+    needed: Sequence[str],
     numbers: Sequence[str | None],
     stack: ExitStack,
 ) -> Any:
@@ -382,26 +401,26 @@ def _copy(
     `files.py`, and kept by DuckDB batch by batch, which may put them into its temporary folder.
     """
     if is_json(place):
-        return _copy_objects(place, list(dict.fromkeys(wanted)), numbers, stack)
-    with open_values(place, wanted or None) as (names, every):
-        for name in wanted:
+        return _copy_objects(place, list(dict.fromkeys(needed)), numbers, stack)
+    with open_values(place, needed or None) as (names, every):
+        for name in needed:
             if names.count(name) > 1:
                 raise repetition(name)
         times = Counter(names)
-        found, chosen = every, [name for name in names if name and times[name] == 1]
-        if wanted and set(wanted) <= set(names):
-            chosen = [name for name in chosen if name in wanted]
-        elif wanted:
-            found = iter(())  # whoever refuses what is missing names what there is
+        values, chosen = every, [name for name in names if name and times[name] == 1]
+        if needed and set(needed) <= set(names):
+            chosen = [name for name in chosen if name in needed]
+        elif needed:
+            values = iter(())  # whoever refuses what is missing names what there is
         places = [names.index(name) for name in chosen]
-        rows = embedded_engine().keep_batches(len(chosen), _batches(found, places), stack)
+        rows = embedded_engine().keep_batches(len(chosen), _batches(values, places), stack)
     named = {name: rows[f"column_{at}"] for at, name in enumerate(chosen)}
     return _with_numbers(rows.rename(named), numbers)
 
 
-def _batches(found: Iterable[tuple[int, Block | Rows]], places: list[int]) -> Iterator[Batch]:
+def _batches(rows: Iterable[tuple[int, Block | Rows]], places: list[int]) -> Iterator[Batch]:
     """The values at some places, as the engine keeps them."""
-    for _, some in found:
+    for _, some in rows:
         if isinstance(some, Block):
             yield some, places
             continue
@@ -424,17 +443,19 @@ def _copy_objects(
 
 def _frame(
     data: Any,
-    wanted: Sequence[str],
+    needed: Sequence[str],
     numbers: Sequence[str | None],
     stack: ExitStack,
     numbered: dict[str, list[Any]],
     user: str | None,
 ) -> Any:
     """A pandas, polars or Arrow frame, read by DuckDB without a copy; None if it is not one."""
+    from privmax.sources.containers import table_of
+
     table = table_of(data)
     if table is None:
         return None
     check_ibis()
-    rows, labels = table.to_arrow(wanted, numbers, user)
+    rows, labels = table.to_arrow(needed, numbers, user)
     numbered.update(labels)
     return embedded_engine().open_arrow("reading the frame", lambda: rows, stack)

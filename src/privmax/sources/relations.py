@@ -32,10 +32,11 @@ class Scope:
 class Column:
     """An expression over the columns of a relation.
 
-    sql      as it is written there
-    kind     its type; of sums the one that Ibis states
-    scope    where its names mean this; None: it has none
-    name     what it is called, if it is a column as it is
+    Args:
+        sql: As it is written there.
+        kind: Its type; of sums the one that Ibis states.
+        scope: Where its names mean this; None: it has none.
+        name: What it is called, if it is a column as it is.
     """
 
     sql: str
@@ -154,14 +155,14 @@ class Column:
 
     def cast(self, kind: object) -> Column:
         """Return the values as another type; a type that the column has already is not written."""
-        wanted = kind_of(kind)
-        if str(wanted) == str(self.kind):
+        target = kind_of(kind)
+        if str(target) == str(self.kind):
             return self
-        return self._make(f"CAST({self.sql} AS {wanted.sql})", wanted)
+        return self._make(f"CAST({self.sql} AS {target.sql})", target)
 
     def try_cast(self, kind: object) -> Column:
-        wanted = kind_of(kind)
-        return self._make(f"TRY_CAST({self.sql} AS {wanted.sql})", wanted)
+        target = kind_of(kind)
+        return self._make(f"TRY_CAST({self.sql} AS {target.sql})", target)
 
     def strip(self) -> Column:
         return self._make(f"trim({self.sql}, {write(_SPACES)})", TEXT)
@@ -192,6 +193,9 @@ class Column:
         kind = INT64 if self.kind.is_integer() else self.kind
         return self._make(f"sum({self.sql})", kind)
 
+    def bit_or(self) -> Column:
+        return self._make(f"bit_or({self.sql})", self.kind)
+
     def collect(self) -> Column:
         return self._make(f"array_agg({self.sql}) FILTER (WHERE {self.sql} IS NOT NULL)", TEXT)
 
@@ -217,10 +221,11 @@ class Column:
 class Relation:
     """A query, and the columns that are made of what it returns.
 
-    backend    the connection
-    query      what is after FROM
-    cells      the columns by name, in their order, as expressions over the query
-    scope      shared with those of the same columns
+    Args:
+        backend: The connection.
+        query: What is after FROM.
+        cells: The columns by name, in their order, as expressions over the query.
+        scope: Shared with those of the same columns.
     """
 
     backend: Any
@@ -270,8 +275,8 @@ class Relation:
         if not conditions:
             return self
         self._check(conditions)
-        wanted = " AND ".join(one.sql for one in conditions)
-        return self._keep(f"SELECT * FROM {self.query} WHERE {wanted}")
+        condition = " AND ".join(one.sql for one in conditions)
+        return self._keep(f"SELECT * FROM {self.query} WHERE {condition}")
 
     def distinct(self) -> Relation:
         return Relation.of(self.backend, f"(SELECT DISTINCT {_name(self.cells)} FROM {self.query})",
@@ -315,8 +320,8 @@ class Relation:
     def aggregate(self, **named: Column) -> Relation:
         return self._make(f"SELECT {_name(named)} FROM {self.query}", named)
 
-    def group_by(self, keys: object) -> Groups:
-        return Groups(self, self.choose(keys))
+    def group_by(self, keys: object) -> GroupedRelation:
+        return GroupedRelation(self, self.choose(keys))
 
     # Two tables.
 
@@ -376,7 +381,7 @@ class Relation:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Groups:
+class GroupedRelation:
     """The rows of a relation that agree in some columns."""
 
     relation: Relation
@@ -399,14 +404,14 @@ def column_of(value: object) -> Column:
 
 def literal(value: Any, kind: object) -> Column:
     """Return a value as one of this type, as Ibis writes it."""
-    wanted = kind_of(kind)
+    target = kind_of(kind)
     if value is None or isinstance(value, Decimal):
-        return Column(f"CAST({write(value)} AS {wanted.sql})", wanted)
+        return Column(f"CAST({write(value)} AS {target.sql})", target)
     if isinstance(value, float):
-        return Column(f"CAST('{value!r}' AS {wanted.sql})", wanted)
+        return Column(f"CAST('{value!r}' AS {target.sql})", target)
     if isinstance(value, datetime.datetime):
-        return Column(_write_moment(value), wanted)
-    return Column(write(value), wanted)
+        return Column(_write_moment(value), target)
+    return Column(write(value), target)
 
 
 def write(value: object) -> str:

@@ -23,9 +23,9 @@ GRID_STEPS = 64
 """Default resolution of a grid: this many steps to one `sensitivity`."""
 
 ROUNDING = Fraction(1, 128)
-"""How much more than `sensitivity` a score on a grid may move, as a part of it. Programs round: the
-scores of 3 and of 4 records in 300 are floats near 1/100 and 1/75, which may lie on the far sides
-of two lines of the grid. So each score may be off by half of this.
+"""The part of `sensitivity` by which a score on a grid may move further. Programs round: the scores
+of 3 and of 4 records in 300 are floats near 1/100 and 1/75, which may lie on the far sides of two
+lines of the grid. So each score may be off by half of this.
 """
 
 
@@ -63,9 +63,10 @@ class Scores:
 class Scale:
     """A public scale of scores.
 
-    whole    whether scores are whole numbers; otherwise they are put on a grid, rounding down
-    step     the score units that one step is worth: 1, or the resolution of the grid
-    steps    by how many steps one individual can move a score, rounding included
+    Args:
+        whole: Whether scores are whole numbers; otherwise they are put on a grid, rounding down.
+        step: The score units that one step is worth: 1, or the resolution of the grid.
+        steps: By how many steps one individual can move a score, rounding included.
     """
 
     whole: bool

@@ -44,15 +44,16 @@ _FAULTS = {
     "new-line character": "there is a carriage return inside the line. Lines end in a newline, or "
     "in a carriage return and a newline; quote a value that contains one.",
 }
-"""What is wrong with a row, by what Python's reader says of it."""
+"""The faults of a row, by the message of Python's reader."""
 
 
 class Named(NamedTuple):
     """A file whose first line names the columns.
 
-    names        as written there
-    separator    what is between values
-    rows         the other lines
+    Attributes:
+        names: As written there.
+        separator: What is between values.
+        rows: The other lines.
     """
 
     names: list[str]
@@ -183,7 +184,8 @@ def _first_line(file: Iterator[str]) -> str:
 class _Lines:
     """Lines of a piece of text, and of the pieces after it if they are asked for.
 
-    number    how many were handed out
+    Args:
+        number: How many were handed out.
     """
 
     def __init__(self, piece: bytes, pieces: Iterator[bytes], number: int = 0) -> None:
@@ -244,7 +246,8 @@ def _until(lines: _Lines, separator: str) -> Rows:
 def _read(lines: Iterable[str], separator: str, before: int = 0, *, strip: bool = False) -> Rows:
     """Yield all rows, empty ones too, each with the number of the line on which it begins.
 
-    before    how many lines there are before these
+    Args:
+        before: How many lines there are before these.
     """
     # Within quotes blanks count, so those in front of quotes must go before.
     reader = csv.reader(

@@ -38,7 +38,7 @@ Numbered = tuple[Numbers, list[Any]]
 """The number of each row's label, −1 where a value is missing; and the labels by number."""
 
 Lists = tuple[Numbers, Numbers, list[Any]]
-"""How many entries each row's list has; and of all entries what `Numbered` has of rows."""
+"""The number of entries in each row's list; and of all entries what `Numbered` has of rows."""
 
 Labels = Sequence[Any] | None
 """A label by position; None: the labels are the positions."""
@@ -47,7 +47,7 @@ Candidates = tuple[Labels, Any]
 """Labels and scores, which are a NumPy array, or a list of numbers."""
 
 NUMBERS, TEXT, MOMENTS, MIXED, OTHER = "numbers", "text", "moments", "mixed", "other"
-"""What a type says of a column. Mixed ones may hold anything, value by value."""
+"""The kinds of a column by its type. Mixed ones may have anything, value by value."""
 
 NO_SCORE = "A score is missing. Drop such candidates, or give them a score."
 
@@ -59,9 +59,10 @@ _SURE = {str, int, bytes}
 class Values:
     """The values of one column, for a learner.
 
-    kind     NUMBERS, TEXT, MOMENTS, MIXED or OTHER
-    values   booleans, whole numbers or floats of NumPy where the kind is NUMBERS, moments in UTC of
-             NumPy where it is MOMENTS, else objects; nothing where it is OTHER, which is refused
+    Args:
+        kind: NUMBERS, TEXT, MOMENTS, MIXED or OTHER.
+        values: Booleans, whole numbers or floats of NumPy where the kind is NUMBERS, moments in UTC
+            of NumPy where it is MOMENTS, else objects; nothing where it is OTHER, which is refused.
     """
 
     kind: str
@@ -176,19 +177,19 @@ class Table(ABC):
         raise NotImplementedError
 
     def to_arrow(
-        self, wanted: Sequence[str], numbers: Sequence[str | None], user: str | None
+        self, needed: Sequence[str], numbers: Sequence[str | None], user: str | None
     ) -> tuple[Any, dict[str, list[Any]]]:
         """Return the wanted columns as an Arrow table, for an engine to count.
 
         Args:
-            wanted: Columns to take, as `choose_columns` has it.
+            needed: Columns to take, as `choose_columns` has it.
             numbers: Those that hold whole numbers.
             user: The one whose values only have to be told apart.
 
         Returns:
             The table, and by the name of a column the labels that numbers in it stand for.
         """
-        return self.select(choose_columns(self.names, wanted)), {}
+        return self.select(choose_columns(self.names, needed)), {}
 
     def column(self, role: str, name: Any, kind: str = "frame") -> Column:
         """Find the column that an option names, which must be there exactly once.
@@ -227,7 +228,9 @@ class LazyLabels(Sequence[Any]):
     def check(self, missing: bool = False, repeated: bool = False) -> Self:
         """Return the labels of candidates, unless one is missing or occurs twice."""
         if missing:
-            raise DataError("A label is missing. Drop such candidates: no label means no answer.")
+            raise DataError(
+                "A label is missing. Drop such candidates: one without a label cannot be released."
+            )
         if repeated:
             raise DataError(
                 "A label occurs more than once. Add up or deduplicate its scores before selecting."

@@ -23,18 +23,26 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
-from privmax.errors import DataError, EngineError, ParameterError, column_error, refuse_given
+from privmax.deferred import np
+from privmax.errors import (
+    DataError,
+    EngineError,
+    ParameterError,
+    column_error,
+    refuse_given,
+    refuse_same,
+)
 from privmax.labels import identify, is_missing, label_by_value
 from privmax.mechanisms.contract import Outcome
 from privmax.numbers import Number, whole
 from privmax.profile import Level, Profile
+from privmax.sources.arrow_rows import typed_array
+from privmax.sources.asking import ask
 from privmax.sources.base import PlainSource
 from privmax.sources.engines import embedded_engine, engine_of
-from privmax.sources.engines.base import Engine, as_text, ask, typed_array
+from privmax.sources.engines.base import Engine, as_text
 from privmax.sources.scale import Scale
-from privmax.sources.users import DROP, NO_USER, read_missing_users
+from privmax.sources.users import DROP, NO_USER, OF_INDIVIDUALS, read_missing_users
 from privmax.universe import OPEN, Universe, repeat
 
 LARGEST_BOUND = 1 << 31
@@ -68,6 +76,9 @@ class Columns:
         missing_users: With `user`: "drop" leaves out rows that have an item but no user, each by
             itself. None: they are refused.
 
+    Raises:
+        ParameterError: The column of users is one of those of items.
+
     Examples:
         >>> Columns("query", "person", weight="clicks", bound=5).items()
         ['query']
@@ -80,6 +91,10 @@ class Columns:
     bound: int | None = None
     where: str | None = None
     missing_users: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.user is not None:
+            refuse_same("user", self.user, OF_INDIVIDUALS, item=self.items())
 
     def checked(self) -> Columns:
         """Return the same with `missing_users` read.
@@ -115,16 +130,17 @@ class Columns:
 class TableSource(PlainSource):
     """The items of an Ibis table with a score each.
 
-    columns      what its columns have
-    universe     "open", or the collection of all labels (of tuples, where several columns name an
-                 item). With ready scores also their number, if all are listed; a count lists only
-                 what someone has, so it needs the labels
-    sensitivity  of ready scores: by how much one individual can move one (default 1)
-    numbered     the labels of columns that hold numbers in their place, by the name of the column
-    resources    what to let go of after use, beside the counts
-
     Close it after use: the engine holds the counts, and a transaction. Of two on one connection the
     later is to be closed first.
+
+    Args:
+        columns: What its columns have.
+        universe: "open", or the collection of all labels (of tuples, where several columns name an
+            item). With ready scores also their number, if all are listed; a count lists only what
+            someone has, so it needs the labels.
+        sensitivity: Of ready scores: by how much one individual can move one (default 1).
+        numbered: The labels of columns that hold numbers in their place, by the name of the column.
+        resources: What to let go of after use, beside the counts.
     """
 
     step = Fraction(1)
@@ -169,14 +185,14 @@ class TableSource(PlainSource):
             if self.universe is not None:
                 _check_named(self.universe, self.listed(), labels)
             self.profile = Profile(self, universe=self.universe, sensitivity=steps)
-            self._held = stack.pop_all()
+            self._resources = stack.pop_all()
 
     def __repr__(self) -> str:
         return "TableSource(<private>)"
 
     def close(self) -> None:
         """Let the engine forget the counts."""
-        self._held.close()
+        self._resources.close()
 
     def listed(self) -> int:
         return int(self._summary()["listed"])
@@ -218,7 +234,7 @@ class TableSource(PlainSource):
         return [None if outcome.score is None else next(labels) for outcome in outcomes]
 
     def _row(self, outcome: Outcome) -> Sequence[Any]:
-        """What names one outcome: the engine skips to it, and need not number those before."""
+        """Return the name of one outcome: the engine skips to it, and numbers none before it."""
         counts = self._counts
         level = counts.filter(
             counts[SCORE] <= outcome.score if outcome.below else counts[SCORE] == outcome.score
@@ -231,7 +247,7 @@ class TableSource(PlainSource):
         return rows[0]
 
     def _rows(self, outcomes: Sequence[Outcome]) -> list[Sequence[Any]]:
-        """What names each of many outcomes.
+        """Return the names of many outcomes.
 
         Their levels are laid end to end, the highest first, and each level in the order of the
         items: so every outcome has one place, which is numbered and picked out in one pass. The
@@ -242,31 +258,31 @@ class TableSource(PlainSource):
         counts = self._counts
         scores = sorted({outcome.score or 0 for outcome in outcomes}, reverse=True)
         floor = next((outcome.score for outcome in outcomes if outcome.below), None)
-        wanted = counts[SCORE].isin(scores)
+        chosen = counts[SCORE].isin(scores)
         level = counts[SCORE]
         if floor is not None:
-            wanted, level = wanted | (counts[SCORE] <= floor), level.clip(lower=floor)
+            chosen, level = chosen | (counts[SCORE] <= floor), level.clip(lower=floor)
         starts, end = {}, 0
         for score, number in zip(scores, self._numbers(scores, floor), strict=True):
             starts[score] = end
             end += number
         places = [starts[outcome.score or 0] + outcome.index for outcome in outcomes]
-        block = counts.filter(wanted).select(*self._items, **{SCORE: level})
+        block = counts.filter(chosen).select(*self._items, **{SCORE: level})
         order = [block[SCORE].desc(), *(block[name] for name in self._items)]
-        found = ask(
+        read = ask(
             "the look-up",
             lambda: self._engine.rows_at(
                 block, order, places, lambda rows: {SCORE: rows[SCORE], **self._readable(rows)}
             ),
         )
-        rows = [found.get(place) for place in places]
+        rows = [read.get(place) for place in places]
         for outcome, row in zip(outcomes, rows, strict=True):
             if row is None or int(row[0]) != outcome.score:
                 raise EngineError(CHANGED)
         return [row[1:] for row in rows if row is not None]
 
     def _numbers(self, scores: Sequence[int], floor: int | None) -> list[int]:
-        """How many items are at each of these scores; at the floor or below it, at the floor."""
+        """Return the number of items at each of these scores; for the floor, at it or below."""
         above = scores[-1] if scores[-1] == floor else scores[-1] - 1
         if self._depth is None or above < self._depth:
             self.histogram(above)
@@ -304,7 +320,7 @@ class TableSource(PlainSource):
         return [(self._label(row[:-1]), int(row[-1])) for row in rows]
 
     def _readable(self, table: Any) -> dict[str, Any]:
-        """What to fetch of a table to name its items."""
+        """Return the columns to fetch of a table to name its items."""
         named = zip(self._items, self._naming, strict=True)
         return {
             f"{name}_read": self._engine.readable(table[name], naming.kind)
@@ -364,7 +380,7 @@ class TableSource(PlainSource):
 
 
 def _unusable(columns: Columns, wrong: int) -> DataError:
-    """What is wrong with the rows, by what was asked for and the number under WRONG."""
+    """Explain what is wrong with the rows, by the question and the number under WRONG."""
     if columns.score is not None:
         return DataError(
             "An item has several rows with scores. Sum or deduplicate them, or, if a row is one "
@@ -383,16 +399,20 @@ CHANGED = (
 )
 
 
+@dataclass(eq=False, repr=False)
 class Naming:
-    """How one column names items.
+    """The naming of items by one column.
 
-    kind       its type
-    numbered   the labels, by the numbers that the column has in their place; None: it holds the
-               labels themselves
+    Args:
+        _engine: Has the column.
+        kind: Its type.
+        _numbered: The labels, by the numbers that the column has in their place; None: it holds the
+            labels themselves.
     """
 
-    def __init__(self, engine: Engine, kind: Any, numbered: list[Any] | None) -> None:
-        self._engine, self.kind, self._numbered = engine, kind, numbered
+    _engine: Engine
+    kind: Any
+    _numbered: list[Any] | None
 
     def label(self, value: Any) -> Any:
         if self._numbered is not None:
@@ -429,8 +449,8 @@ def _counts(engine: Engine, table: Any, names: Sequence[str], columns: Columns) 
         given = {"user": columns.user, "weight": columns.weight, "bound": columns.bound}
         refuse_given(given, "it has no meaning with score")
         _whole(column_of(table, "score", score), score, "score")
-        wanted = {item: engine.key(table[name]) for item, name in zip(items, names, strict=True)}
-        rows = keep_complete(table, {**wanted, AMOUNT: engine.whole(table[score])}, items)
+        keys = {item: engine.key(table[name]) for item, name in zip(items, names, strict=True)}
+        rows = keep_complete(table, {**keys, AMOUNT: engine.whole(table[score])}, items)
         # Of an item's scores one is as wrong as another, if there are several: the largest is there
         # to have one.
         best = _fit(engine, rows[AMOUNT].max())
@@ -464,7 +484,7 @@ def keep_counted(
     """
     user, weight, bound = columns.user, columns.weight, columns.bound
     keys = {item_column(place): engine.key(table[name]) for place, name in enumerate(names)}
-    wanted, needed = {**keys, **others}, [*keys, *others]
+    columns_read, needed = {**keys, **others}, [*keys, *others]
     if user is None:
         if weight is not None:
             raise ParameterError(
@@ -474,15 +494,15 @@ def keep_counted(
                 "Give user.",
             )
         refuse_given({"bound": bound}, "it has no meaning if each row is one individual")
-        return keep_complete(table, wanted, needed)
-    wanted[USER] = engine.key(column_of(table, "user", user))
+        return keep_complete(table, columns_read, needed)
+    columns_read[USER] = engine.key(column_of(table, "user", user))
     needed += [USER] if columns.missing_users == DROP else []
     if weight is None:
         refuse_given({"bound": bound}, "it has no meaning when users are counted")
     else:
         _whole(column_of(table, "weight", weight), weight, "weight")
-        wanted[AMOUNT] = engine.addend(table[weight])
-    return keep_complete(table, wanted, needed)
+        columns_read[AMOUNT] = engine.addend(table[weight])
+    return keep_complete(table, columns_read, needed)
 
 
 def count_rows(rows: Any, items: Sequence[str]) -> Any:
@@ -492,7 +512,7 @@ def count_rows(rows: Any, items: Sequence[str]) -> Any:
 
 
 def add_rows(rows: Any, items: Sequence[str], bound: int) -> Any:
-    """What each individual adds to an item: its weights there, added up, then clipped."""
+    """Add up the weights of each individual for an item, then clip them."""
     added = rows[AMOUNT].sum().fill_null(0).clip(0, bound)
     return rows.group_by([*items, USER]).agg(
         **{
@@ -515,11 +535,11 @@ def find_wrong(each: Any) -> Any:
     return each[WRONG] + each[USER].isnull().ifelse(NAMELESS, 0)
 
 
-def keep_complete(table: Any, wanted: Mapping[str, Any], needed: Sequence[str]) -> Any:
+def keep_complete(table: Any, columns: Mapping[str, Any], needed: Sequence[str]) -> Any:
     """The rows that have all that is needed (an item, and a user where rows without one are left
     out), with the wanted columns under the names used here.
     """
-    rows = table.select(**wanted)
+    rows = table.select(**columns)
     return rows.filter(*(rows[name].notnull() for name in needed))
 
 
@@ -537,13 +557,14 @@ def _fit(engine: Engine, value: Any) -> Any:
 
 
 def _add_labels(
-    engine: Engine, counts: Any, keys: Mapping[str, Sequence[Any]], kinds: str, held: ExitStack
+    engine: Engine, counts: Any, keys: Mapping[str, Sequence[Any]], kinds: str, stack: ExitStack
 ) -> Any:
     """The counts of all labels, 0 for those without data; under STRANGE 1 for an item that is not
     among the labels.
 
-    keys     of the declared labels, by the column that they are in
-    kinds    the types of the columns of items, for an error to say
+    Args:
+        keys: Of the declared labels, by the column that they are in.
+        kinds: The types of the columns of items, for an error to say.
     """
     # To Ibis a count has 64 bits and needs no cast; in polars it has 32, until a number of 64 is
     # added to it.
@@ -551,7 +572,7 @@ def _add_labels(
     seen = counts.mutate(
         **{SCORE: counts[SCORE] + zero, WRONG: counts[WRONG] + zero, STRANGE: zero + 1}
     )
-    both = seen.union(_as_table(engine, seen, keys, kinds, held))
+    both = seen.union(_as_table(engine, seen, keys, kinds, stack))
     missing = (
         both[SCORE].isnull().ifelse(1, 0).sum()
     )  # a sum leaves out what is missing, and must not hide it
@@ -562,7 +583,7 @@ def _add_labels(
 
 
 def _as_table(
-    engine: Engine, like: Any, keys: Mapping[str, Sequence[Any]], kinds: str, held: ExitStack
+    engine: Engine, like: Any, keys: Mapping[str, Sequence[Any]], kinds: str, stack: ExitStack
 ) -> Any:
     """The keys of declared labels as a table of the engine, its columns as those of `like`, all
     numbers 0.
@@ -576,7 +597,7 @@ def _as_table(
         schema = like.schema()
         whole = [name for name in keys if engine.types_bind and schema[name].is_integer()]
         if not any(is_rounded(keys[name], schema[name]) for name in whole):
-            table = engine.table_of(columns, schema, held)
+            table = engine.table_of(columns, schema, stack)
     if table is None:
         raise _misfit(kinds)
     return table
@@ -626,13 +647,13 @@ def list_numbers(engine: Engine, columns: Mapping[str, Iterable[int]], stack: Ex
     return ask("the counting", engine.table_of, values, schema, stack)
 
 
-def offer_windows(table: Any, wanted: Sequence[str], stack: ExitStack) -> Any:
+def offer_windows(table: Any, needed: Sequence[str], stack: ExitStack) -> Any:
     """The table, or a copy of its wanted columns in the embedded engine where its own has no window
     functions.
     """
     if engine_of(table).has_windows:
         return table
-    rows = ask("the copying", table.select(*dict.fromkeys(wanted)).to_pyarrow)
+    rows = ask("the copying", table.select(*dict.fromkeys(needed)).to_pyarrow)
     return embedded_engine().open_arrow("the copying", lambda: rows, stack)
 
 
@@ -685,7 +706,7 @@ def _whole(column: Any, name: str, option: str) -> None:
 def _universe(
     universe: Universe, columns: int, score: str | None
 ) -> tuple[int | None, list[tuple[Any, ...]] | None]:
-    """How many candidates there are (None: open), and their labels where those were declared."""
+    """Return the number of candidates (None: open), and their labels where those were declared."""
     if universe.labels is not None:
         return universe.size, _parts(universe.plain_labels(), columns)
     if universe.size is not None and score is None:
@@ -709,7 +730,10 @@ def _parts(labels: Sequence[Any], columns: int) -> list[tuple[Any, ...]]:
         )  # fmt: skip
     if any(is_missing(part) for label in labels for part in label):
         raise ParameterError(
-            "universe", "<labels>", "a label is missing in it", "Drop it: no label means no answer."
+            "universe",
+            "<labels>",
+            "a label is missing in it",
+            "Drop it: one without a label cannot be released.",
         )
     return list(labels)
 

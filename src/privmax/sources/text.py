@@ -41,28 +41,28 @@ _KINDS = (
     (
         b"\x1f\x8b",
         "compressed (gzip)",
-        "Let its name end in .csv.gz (.dat.gz for baskets), or unpack it with gunzip.",
+        "Rename it to end in .csv.gz (.dat.gz for baskets), or unpack it with gunzip.",
     ),
     (
         b"\x28\xb5\x2f\xfd",
         "compressed (zstd)",
-        "Let its name end in .csv.zst or .jsonl.zst, or unpack it with unzstd.",
+        "Rename it to end in .csv.zst or .jsonl.zst, or unpack it with unzstd.",
     ),
     (b"BZh", "compressed (bzip2)", "Unpack it: bunzip2 FILE"),
     (b"\xfd7zXZ", "compressed (xz)", "Unpack it: unxz FILE"),
     (b"7z\xbc\xaf", "an archive (7z)", "Unpack it: 7z x FILE"),
-    (b"PAR1", "a Parquet file", "Let its name end in .parquet."),
+    (b"PAR1", "a Parquet file", "Rename it to end in .parquet."),
     (b"\xff\xfe\x00\x00", "text in UTF-32", _RECODE.format(32)),
     (b"\xff\xfe", "text in UTF-16", _RECODE.format(16)),
     (b"\xfe\xff", "text in UTF-16", _RECODE.format(16)),
 )
-"""How files of other kinds begin, what they are, and the remedy. The longer beginnings first."""
+"""The first bytes of files of other kinds, what they are, and the remedy; longest first."""
 
 CONVERT = (
     "If it is in Windows-1252 or Latin-1, set encoding to cp1252 (--encoding cp1252), or convert "
     "it: iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW_FILE"
 )
-"""What to do with text that is not in UTF-8. Every byte is a character in those two, so no one can
+"""The remedy for text that is not in UTF-8. Every byte is a character in those two, so no one can
 be sure.
 """
 
@@ -213,7 +213,7 @@ def _database_kinds() -> list[tuple[bytes, str, str]]:
         (
             engine.mark[1],
             f"a {engine.title} database",
-            f"Let its name end in {engine.endings[0]}, and give table (--table).",
+            f"Rename it to end in {engine.endings[0]}, and give table (--table).",
         )
         for engine in file_engines()
         if engine.mark[0] == 0

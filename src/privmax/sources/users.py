@@ -5,13 +5,16 @@ from __future__ import annotations
 from privmax.errors import ParameterError
 
 REFUSE, DROP = MISSING_USERS = ("refuse", "drop")
-"""What `missing_users` may say."""
+"""The values of `missing_users`."""
 
 NO_USER = (
     "Fill the column in, or leave such rows out: set missing_users to drop (--missing-users drop), "
     "a rule on each row alone."
 )
-"""What to do about rows without a user."""
+"""The remedy for rows without a user."""
+
+OF_INDIVIDUALS = "Each item would have one individual. Name the column of individuals."
+"""Advice where one column is given as items and as users."""
 
 
 def read_missing_users(value: str | None, user: str | None) -> str | None:

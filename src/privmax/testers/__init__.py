@@ -10,6 +10,11 @@ from privmax.testers.claims import Claim
 from privmax.testers.search import Finding, check_privacy, search_pairs
 from privmax.testers.subjects import Subject, subjects_of
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 __all__ = [
     "Claim",
     "Finding",

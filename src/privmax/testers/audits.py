@@ -13,7 +13,7 @@ from privmax.testers.subjects import Subject
 
 @dataclass(frozen=True)
 class Verdict:
-    """What an audit found.
+    """The result of an audit.
 
     Attributes:
         subject: What was audited.
@@ -51,6 +51,9 @@ def audit_subject(
         confidence: With which a violation that they report is one.
         enumerated: Whether to enumerate first, where that can be.
         coins: Where seeds come from.
+
+    Returns:
+        What was found. Finding no violation proves nothing.
 
     Examples:
         >>> from privmax.testers.subjects import subjects_of

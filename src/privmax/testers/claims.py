@@ -1,4 +1,4 @@
-"""What is claimed of a mechanism, and how far two probabilities of one event are beyond it."""
+"""A claim about a mechanism, and the excess of two probabilities of one event over it."""
 
 from __future__ import annotations
 
@@ -42,6 +42,11 @@ class Claim:
         cls, *, epsilon: Number | None = None, delta: Number = 0, rho: Number | None = None
     ) -> Claim:
         """Read a claim: either `epsilon` or `rho`, and `delta`.
+
+        Args:
+            epsilon: The claimed ε.
+            delta: The claimed δ.
+            rho: The claimed ρ.
 
         Raises:
             ParameterError: Both or neither are given, or a number is out of bounds.
@@ -90,6 +95,10 @@ class Claim:
 
     def least_needed(self, here: float, there: float) -> float:
         """Return the least ε, or ρ, that such an event leaves possible at the claimed δ.
+
+        Args:
+            here: As in `excess`.
+            there: As in `excess`.
 
         Examples:
             >>> Claim.of(epsilon=1).least_needed(0.5, 0.5)

@@ -27,10 +27,10 @@ from privmax.testing import OutOfCoinsError, ScriptedCoins
 S = TypeVar("S")
 E = TypeVar("E", bound=BaseException)
 _Course = tuple[Fraction, S]
-"""How likely a longer script is, given the one that it extends; and that script."""
+"""The probability of a longer script, given the one that it extends; and that script."""
 
 RUNS = 200
-"""How often a mechanism is run on each data set."""
+"""The number of runs of a mechanism on each data set."""
 
 _WIDEST = 10
 """Coins that may be asked for at once: a run that wants more is not followed."""
@@ -38,7 +38,7 @@ _WIDEST = 10
 
 @dataclass(frozen=True)
 class Bracket:
-    """What is known of the law of a mechanism on one data set.
+    """The known bounds on the law of a mechanism on one data set.
 
     Attributes:
         finished: The probability of each outcome, at least.
@@ -51,7 +51,7 @@ class Bracket:
 
 @dataclass(frozen=True)
 class Enumeration:
-    """What two brackets say of a claim: the δ needed at the claimed ε lies between two bounds.
+    """The verdict of two brackets on a claim: bounds on the δ needed at the claimed ε.
 
     Attributes:
         claim: What was tested.
@@ -175,7 +175,7 @@ class Uniforms:
     """
 
     def __init__(self, script: tuple[bool, ...]) -> None:
-        self._script, self._asked = script, 0
+        self._script, self._used = script, 0
 
     def random(self) -> Real:
         """Return a uniform real in [0, 1) of which nothing is known."""
@@ -183,10 +183,10 @@ class Uniforms:
 
     def answer(self, chance: Fraction) -> bool:
         """Answer the next comparison, which is true with this chance."""
-        if self._asked == len(self._script):
+        if self._used == len(self._script):
             raise Undecided(chance)
-        self._asked += 1
-        return self._script[self._asked - 1]
+        self._used += 1
+        return self._script[self._used - 1]
 
 
 class Real:

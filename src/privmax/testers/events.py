@@ -94,7 +94,7 @@ def _has_value(outcome: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Event:
+class TestedEvent:
     """Outcomes that a view puts into one of these groups.
 
     Attributes:
@@ -103,7 +103,7 @@ class Event:
         keys: The groups.
 
     Examples:
-        >>> Event(len, "length", frozenset({1})).hits(["a", "bc", "d"])
+        >>> TestedEvent(len, "length", frozenset({1})).hits(["a", "bc", "d"])
         2
     """
 
@@ -123,7 +123,7 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenEvent:
     """An event that was chosen for a test.
 
     Attributes:
@@ -136,7 +136,7 @@ class Choice:
     promise: float
     tester: str
     turned: bool
-    event: Event
+    event: TestedEvent
 
 
 def views(left: Sequence[Hashable], right: Sequence[Hashable]) -> dict[str, View]:
@@ -173,7 +173,7 @@ def views(left: Sequence[Hashable], right: Sequence[Hashable]) -> dict[str, View
 
 def choose_events(
     left: Sequence[Hashable], right: Sequence[Hashable], claim: Claim
-) -> list[Choice]:
+) -> list[ChosenEvent]:
     """Find the events that promise most against a claim, from samples of two data sets.
 
     Groups are put in order by one half of the samples, and where to stop is decided by all of them.
@@ -187,7 +187,7 @@ def choose_events(
         >>> best.tester, best.turned, best.event.describe()
         ('hockey-stick', False, 'outcome: a')
     """
-    best: dict[tuple[str, bool], Choice] = {}
+    best: dict[tuple[str, bool], ChosenEvent] = {}
     for name, view in views(left[::2], right[::2]).items():
         keys = [view(value) for value in left], [view(value) for value in right]
         early = [Counter(part[::2]) for part in keys]
@@ -208,8 +208,8 @@ def choose_events(
                     before = best.get((tester, turned))
                     if hits[0] >= _FEWEST and (before is None or promise > before.promise):
                         chosen = line[: place + 1] if counts is sums else [line[place]]
-                        event = Event(view, name, frozenset(chosen))
-                        best[tester, turned] = Choice(promise, tester, turned, event)
+                        event = TestedEvent(view, name, frozenset(chosen))
+                        best[tester, turned] = ChosenEvent(promise, tester, turned, event)
     return sorted(best.values(), key=lambda choice: -choice.promise)
 
 

@@ -46,7 +46,7 @@ _SETTLED = 3
 
 @dataclass(frozen=True)
 class Finding:
-    """What a test found.
+    """The result of a test.
 
     Attributes:
         claim: What was tested.
@@ -106,6 +106,9 @@ def check_privacy(
         confidence: With which a violation that is reported is one.
         coins: Where seeds come from.
 
+    Returns:
+        What was found. Finding no violation proves nothing.
+
     Raises:
         ParameterError: A number is out of bounds.
 
@@ -139,6 +142,9 @@ def search_pairs(
         samples: Runs that are made at most, of all data sets together.
         confidence: With which a violation that is reported is one, however many pairs there are.
         coins: Where seeds come from.
+
+    Returns:
+        The worst that was found.
 
     Raises:
         ParameterError: There is no pair, a number is out of bounds, or `samples` does not reach

@@ -72,6 +72,9 @@ def package_version(package: str) -> str:
 def subjects_of(package: str) -> list[Subject]:
     """Return all that can be audited of a package.
 
+    Args:
+        package: Its name.
+
     Raises:
         ParameterError: The package is not known, or not installed.
 

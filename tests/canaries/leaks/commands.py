@@ -66,6 +66,11 @@ LINES: dict[str, Line] = {
         "{examples_csv} --label card --labels 0,1 --features age,visits --low 0 --high 100 "
         "--cells 4 --epsilon 1 --save rule.json --report page.html",
     ),
+    "learn a rule": Line(
+        "learn",
+        "{examples_csv} --label card --labels 0,1 --features age,visits --low 0 --high 100 "
+        "--cells 4 --epsilon 1 --hypotheses stumps",
+    ),
     "plan": Line("plan", f"{COST} --mechanism nested-margin --plot plan.svg", False, False),
     "compare": Line(
         "compare",

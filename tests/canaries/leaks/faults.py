@@ -90,9 +90,9 @@ def fault(situation: str, folder: Path, *, is_paid: bool = True) -> Iterator[Non
 
 @contextmanager
 def _failing_engine(folder: Path) -> Iterator[None]:
-    from privmax.sources.engines import base
+    from privmax.sources import asking
 
-    original = base.ask
+    original = asking.ask
 
     def fail(*_: Any, **__: Any) -> Any:
         row = (BEST, f"{PERSON}7", NEXT)

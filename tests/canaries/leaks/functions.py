@@ -449,6 +449,14 @@ def _additive(scene: Scene) -> Any:
     return _fitted(learner, scene)
 
 
+@subject("privmax.PrivateRegressor", "privmax.learning.PrivateRegressor")
+def _regressor(scene: Scene) -> Any:
+    from privmax.learning import PrivateRegressor
+
+    options = {"epsilon": 1, "delta": 1e-6, "targets": (0, 1), "rounds": 3, "intervals": True}
+    return _fitted(PrivateRegressor(_schema(), **options, **scene.pay), scene)
+
+
 @subject("privmax.PrivateClassifier", "privmax.learning.PrivateClassifier")
 def _classifier(scene: Scene) -> Any:
     from privmax.learning import PrivateClassifier
@@ -613,6 +621,17 @@ def _page(scene: Scene) -> Any:
     report.writable("page.html")
     report.write(page, "page.html")
     return release
+
+
+@subject("privmax.report.card")
+def _card(scene: Scene) -> Any:
+    from privmax import report
+    from privmax.learning import PrivateRegressor
+
+    options = {"epsilon": 1, "delta": 1e-6, "targets": (0, 1), "rounds": 3, "intervals": True}
+    learner, copy, release = _fitted(PrivateRegressor(_schema(), **options, **scene.pay), scene)
+    report.write(report.card(learner), "page.html")
+    return learner, copy, release
 
 
 NO_DATA = {

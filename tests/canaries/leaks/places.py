@@ -41,7 +41,7 @@ PLACES: dict[str, Place] = {
         "text, `repr`, arguments, attributes and notes of an error and of all errors behind it, "
         "and its traceback as Python prints it",
         remains="line numbers, and that there was an error: "
-        "[what errors tell](../docs/promises.md#what-errors-tell). "
+        "[what errors reveal](../docs/promises.md#what-errors-reveal). "
         "Without a ledger, the words of errors that are not ours, such as those of your own model",
     ),
     "frames": Place(

@@ -27,7 +27,7 @@ PRELOAD = (
     "pandas", "pyarrow.parquet", "sklearn.base", "sklearn.linear_model", "duckdb", "ibis",
     "matplotlib.text", "matplotlib.pyplot", "leaks.functions", "leaks.commands", "leaks.explorer",
     "privmax.learning.estimator", "privmax.learning.search", "privmax.learning.stable",
-    "privmax.learning.tree", "privmax.learning.additive.estimator", "privmax.itemsets.release",
+    "privmax.learning.tree", "privmax.learning.additive.estimator", "privmax.itemsets.mining",
     "privmax.sources.tables", "ibis.backends.duckdb", "privmax.sources.engines.duckdb",
     "privmax.itemsets.reading.tables", "privmax.learning.expressions", "privmax.report",
     "privmax.plots",

@@ -19,6 +19,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from interposing import FAILURES
+
+from faults.calls import GROWTHS, failed_calls, full_at_bytes
 from faults.damage import (
     cut_files,
     edited_events,
@@ -28,6 +31,16 @@ from faults.damage import (
     wrong_versions,
 )
 from faults.disks import full_disks, full_files, full_servers, read_only
+from faults.histories import histories
+from faults.networks import (
+    OLDER,
+    older_states,
+    partitions,
+    pauses,
+    synchronous_failovers,
+)
+from faults.places import other_places
+from faults.power import power_cuts
 from faults.processes import (
     RESTARTS,
     kills,
@@ -41,6 +54,10 @@ from faults.processes import (
 from faults.scene import POSTGRES, SQLITE, Trial, Yard
 
 COUNTS = Path(__file__).with_name("counts.json")
+
+
+EVERY = 10**9
+"""Times of a trial that ends by itself, when every fault of its kind was made to happen."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +93,16 @@ TRIALS: list[Entry] = [
     Entry(full_files, SQLITE, 200, 6),
     Entry(full_disks, SQLITE, 200, 6, needs="root"),
     Entry(full_servers, POSTGRES, 10, 1, needs="root"),
+    *[Entry(partial(failed_calls, failure=name), SQLITE, EVERY, 4) for name in FAILURES],
+    *[Entry(partial(full_at_bytes, when=when), SQLITE, EVERY, 6) for when in GROWTHS],
+    Entry(power_cuts, SQLITE, EVERY, 60),
     Entry(read_only, SQLITE, 50, 2),
+    Entry(other_places, SQLITE, 700, 35, needs="root"),
+    Entry(pauses, POSTGRES, 50, 2),
+    Entry(partitions, POSTGRES, 50, 4),
+    Entry(synchronous_failovers, POSTGRES, 5, 1),
+    *[Entry(partial(older_states, how=how), POSTGRES, 5, 1) for how in OLDER],
+    *_everywhere(histories, 30, 1),
     *_everywhere(wrong_versions, 50, 2),
     Entry(cut_files, SQLITE, 1000, 20),
     Entry(edited_files, SQLITE, 5000, 60),
@@ -95,7 +121,8 @@ def counts() -> dict[str, Any]:
 def store(entry: Entry, trial: Trial) -> None:
     """Put the counts of one trial in place of the earlier ones."""
     rows = {row["name"]: row for row in counts()["faults"]}
-    rows[entry.name] = {"name": entry.name, **trial.row()}
+    now = datetime.now(UTC).strftime("%Y-%m-%d")
+    rows[entry.name] = {"name": entry.name, "date": now, **trial.row()}
     run = {
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "command": "./dev test tests/ledger/test_bad_days.py -n 0 --faults full",

@@ -238,6 +238,10 @@ class Proxy:
         port = self._listening.getsockname()[1]
         return f"postgresql://privmax:{servers.PASSWORD}@127.0.0.1:{port}/postgres"
 
+    def redirect(self, port: int) -> None:
+        """Further connections are to another server."""
+        self._port = port
+
     def cut(self, when: str) -> None:
         """ "before" the server hears of the commit, or "after" it has said that it is done, which
         nobody hears.
@@ -253,7 +257,11 @@ class Proxy:
                 client, _ = self._listening.accept()
             except OSError:  # closed
                 return
-            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+            threading.Thread(target=self._pass_on, args=(client,), daemon=True).start()
+
+    def _pass_on(self, client: socket.socket) -> None:
+        with suppress(OSError):  # the server is gone, or it is closed here
+            self._serve(client)
 
     def _serve(self, client: socket.socket) -> None:
         with client, socket.create_connection(("127.0.0.1", self._port)) as server:

@@ -8,9 +8,12 @@ privmax alone.
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import stat
+import subprocess
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -79,6 +82,32 @@ class Yard:
     def server(self) -> servers.Postgres:
         return servers.Postgres()
 
+    @cached_property
+    def library(self) -> Path:
+        """What stands between a process and the C library (interposing.py)."""
+        if sys.platform != "linux":
+            raise servers.Missing("Linux", "calls are intercepted on no other system")
+        compiler = servers.program("cc", "a C compiler", "apt-get install gcc libc6-dev")
+        made, source = self.folder / "interposer.so", Path(__file__).with_name("interposer.c")
+        command = [compiler, "-O1", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror"]
+        subprocess.run([*command, "-o", str(made), str(source), "-ldl"], check=True)
+        return made
+
+    @cached_property
+    def interposed(self) -> crash.Nursery:
+        """The program whose workers have that library."""
+        return crash.Nursery(self.library)
+
+    @cached_property
+    def memory(self) -> Path:
+        """A folder where nothing waits for a disk, for faults of which none is a power cut."""
+        above = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        return Path(tempfile.mkdtemp(prefix="privmax-ledger-", dir=above))
+
+    def quick(self) -> Path:
+        """A new empty folder there."""
+        return Path(tempfile.mkdtemp(dir=self.memory))
+
     def fresh(self) -> Path:
         """A new empty folder."""
         self._made += 1
@@ -96,6 +125,11 @@ class Yard:
     def __exit__(self, *_: object) -> None:
         with self.nursery:
             pass
+        if "interposed" in self.__dict__:
+            with self.interposed:
+                pass
+        if "memory" in self.__dict__:
+            shutil.rmtree(self.memory)
         if "server" in self.__dict__:
             self.server.close()
         shutil.rmtree(self.folder)
@@ -104,9 +138,11 @@ class Yard:
 class Scene:
     """One ledger, the workers that release from it, and what the outside saw of them."""
 
-    def __init__(self, yard: Yard, place: str, *, budget: Privacy = BUDGET) -> None:
+    def __init__(
+        self, yard: Yard, place: str, *, budget: Privacy = BUDGET, folder: Path | None = None
+    ) -> None:
         self._yard = yard
-        self._folder = yard.fresh()
+        self._folder = folder or yard.fresh()
         self.place = place
         self.name = f"trial {self._folder.name}"
         self._noted: dict[int, str] = {}
@@ -163,11 +199,11 @@ class Scene:
             return "between charge and record"
         return "elsewhere" if request in told else "between record and answer"
 
-    def finish(self) -> None:
+    def finish(self, **more: Any) -> None:
         """One more request by every worker, which is the one that it was killed at."""
         for worker in self._outside:
             number = sum("answer" in line for line in self.told(worker))
-            status = self._yard.nursery.wait(self.start(worker, until=number + 1))
+            status = self._yard.nursery.wait(self.start(worker, until=number + 1, **more))
             if status not in (0, crash.SPENT):
                 raise NotTried(
                     f"a worker ended with {status} though nothing was wrong: {self.errors()[-1:]}"
@@ -186,6 +222,8 @@ class Scene:
             if "answer" in line
         ]
         trial.lost += differences(history, seen)
+        for worker in self._outside:
+            trial.lost += second_draws(self.told(worker))
         rows = events(self.place, self.name, "ORDER BY seq")
         charged = [request for _, kind, request, _ in rows if kind == "reserved"]
         if [(event.seq, event.kind, event.request, event.hash) for event in history] != rows:
@@ -235,6 +273,16 @@ def differences(history: Sequence[Event], seen: Sequence[tuple[str, object]]) ->
             [] if answer is None else [answer]
         ):  # none: it was too long for a full disk
             yield "an answer that is not the recorded one"
+
+
+def second_draws(told: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Draws for a request that has an answer, or of which it was said that it is not drawn."""
+    settled: set[str] = set()
+    for line in told:
+        if "drawn" in line and line["request"] in settled:
+            yield "the one draw of a request"
+        if "answer" in line or "not drawn again" in line.get("error", ""):
+            settled.add(line["request"])
 
 
 def open_to_others(folder: Path, pattern: str) -> Iterator[str]:

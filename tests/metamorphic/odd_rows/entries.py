@@ -17,6 +17,7 @@ import numpy as np
 
 from odd_rows.containers import Row
 from odd_rows.values import MORNING
+from privmax.errors import DataError
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.reading.forms import open_baskets
 from privmax.learning import (
@@ -32,14 +33,16 @@ from privmax.learning import (
     Schema,
     Stumps,
 )
-from privmax.learning.additive.reading import read_examples, read_labels
-from privmax.learning.estimator import _codes, _read_labels
+from privmax.learning.inputs import label_codes, read_declared_labels
 from privmax.learning.models import Predictors, score_models
+from privmax.learning.reading import read_examples, read_labels
+from privmax.learning.regressor.estimator import read_numbers
+from privmax.learning.regressor.targets import target_column
 from privmax.learning.scoring import make_rule
 from privmax.learning.search_runs import RowSource, count_right
 from privmax.learning.validation import Stability, validate
 from privmax.markers.reading import StudyLayout, count_genotypes
-from privmax.markers.scores import Groups
+from privmax.markers.scores import StudyGroups
 from privmax.sources.reading import source
 from privmax.sources.tables import Columns
 from privmax.testing import SeededCoins
@@ -146,7 +149,10 @@ def baskets(data: Any, **columns: Any) -> Found:
 
 def lists_of_items(data: Any) -> Found:
     """The frame as one of lists, as `groupby` makes them."""
-    frame = data.groupby("basket", sort=False)["item"].agg(list).reset_index()
+    try:
+        frame = data.groupby("basket", sort=False)["item"].agg(list).reset_index()
+    except OverflowError:  # pandas itself has no list of Arrow moments before the year 1
+        raise DataError("There is no such frame.") from None
     return baskets(frame, item="item")
 
 
@@ -162,7 +168,7 @@ LONG = {"marker": "marker", "genotype": "genotype", "person": "person"}
 
 def markers(data: Any) -> Found:
     layout = StudyLayout.of(
-        data, Groups(ROWS, ROWS), ["rs0", "rs1"], status="status", case="case", missing="null",
+        data, StudyGroups(ROWS, ROWS), ["rs0", "rs1"], status="status", case="case", missing="null",
         **LONG,
     )  # fmt: skip
     with ExitStack() as stack:
@@ -202,7 +208,7 @@ def erm() -> PrivateERM:
 def labels_of_erm(data: Any) -> Found:
     X = np.zeros((len(data), 1))
     _, y = erm()._validate(X, data["label"])
-    return Counter(enumerate(_codes(y, _read_labels([0, 1]))[:ROWS].tolist()))
+    return Counter(enumerate(label_codes(y, read_declared_labels([0, 1]))[:ROWS].tolist()))
 
 
 def labels_of_text(data: Any) -> Found:
@@ -210,7 +216,7 @@ def labels_of_text(data: Any) -> Found:
     declared = [f"tea {n}" for n in range(ROWS)]
     learner = PrivateERM(Stumps(low=0, high=40, cells=4), epsilon=1, labels=declared)
     _, y = learner._validate(X, data["label"])
-    return Counter(enumerate(_codes(y, _read_labels(declared))[:ROWS].tolist()))
+    return Counter(enumerate(label_codes(y, read_declared_labels(declared))[:ROWS].tolist()))
 
 
 def labels_of(kind: type) -> Callable[[Any], Found]:
@@ -220,6 +226,12 @@ def labels_of(kind: type) -> Callable[[Any], Found]:
         return Counter(enumerate(second[:ROWS].astype(int).tolist()))
 
     return observe
+
+
+def targets_of(data: Any) -> Found:
+    column = target_column(np.array([0.0, 40.0]))
+    targets = read_numbers(SCHEMA, data, data["label"], column)[1]
+    return Counter(enumerate(targets[:ROWS].tolist()))
 
 
 class Constant:
@@ -342,6 +354,7 @@ ENTRIES = [
     Entry("PrivateERM", "label", labels_of_text, slack=0, base=("text",)),
     Entry("PrivateClassifier", "label", labels_of(PrivateClassifier), slack=0, base=TWO),
     Entry("PrivateGAM", "label", labels_of(PrivateGAM), slack=0, base=TWO),
+    Entry("PrivateRegressor", "label", targets_of, slack=0, base=MORE_NUMBERS),
     Entry("PrivateTree", "label", labels_of(PrivateTree), slack=0, base=TWO),
     Entry("validate", "label", validation_scores, slack=0, base=MORE_NUMBERS),
     Entry(

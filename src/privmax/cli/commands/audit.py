@@ -102,7 +102,7 @@ def _list_mechanisms(command: Command) -> Command:
     "--confidence",
     default="0.99",
     show_default=True,
-    help="With --of: how sure a violation that is reported must be.",
+    help="With --of: confidence required to report a violation.",
 )
 @json_option
 @click.pass_context
@@ -132,10 +132,10 @@ def command(
 
     MECHANISM is {names}. In Python, privmax.audit takes any mechanism.
 
-    With --of, no law is used: code is run, and its outputs are looked at. PACKAGE is privmax,
+    With --of, no law is used: code is run, and its outputs are tested. PACKAGE is privmax,
     opendp, diffprivlib or tmlt.core, each at the costs that it states itself, if it is installed;
     known-wrong, mechanisms that are known to be broken; or module:function, a function of your own
-    that takes a data set and a seed. What can be enumerated is; the rest is tested statistically.
+    that takes a data set and a seed. Outcomes are enumerated where possible, otherwise sampled.
 
     \b
     privmax audit permute-and-flip --epsilon 1

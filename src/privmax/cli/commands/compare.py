@@ -125,7 +125,7 @@ def command(plot: str | None, report: str | None, as_json: bool, **options: Any)
 
 @dataclass(frozen=True)
 class CompareOptions:
-    """What was typed, by the names of the options; `second` is --next."""
+    """The typed options, by name; `second` is --next."""
 
     file: str | None
     scores: str | None

@@ -56,7 +56,7 @@ def _open_console() -> Console:
     from rich.console import Console
 
     class Screen(Console):
-        """Where the output is a broken pipe, rich exits with 1, which means a broken guarantee."""
+        """Raises if the output is a broken pipe. There, rich exits with 1: a broken guarantee."""
 
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))

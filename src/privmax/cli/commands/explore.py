@@ -24,11 +24,11 @@ _DECLARED = {
     "table": "Table of a database.",
     "columns": "Columns that may be released, with commas between them.",
     "where": "More columns that conditions may look at.",
-    "user": "Column of individuals, whom the cost then protects.",
+    "user": "Column of individuals, whose privacy is protected.",
     "score": "Column of precomputed scores, one row per item.",
     "unit": "What one individual is, such as row, where no --user says so.",
 }
-"""What is said of a data set on the command line, each as NAME=…."""
+"""Facts about a data set on the command line, each as NAME=…."""
 
 
 def _declarations(command: Any) -> Any:
@@ -79,15 +79,15 @@ def _declarations(command: Any) -> Any:
     "--socket",
     metavar="PATH",
     help="Unix socket to listen on instead of a port: only this user can connect to it. Its folder "
-    "must have mode 0700, and is made if it is missing.",
+    "must have mode 0700; a missing one is created.",
 )
 @click.option(
     "--host", default="127.0.0.1", show_default=True, help="Address to listen on; needs --reason "
     "unless it is loopback."
 )  # fmt: skip
-@click.option("--reason", help="Why pages are served beyond this machine; they show it.")
+@click.option("--reason", help="Reason to serve pages beyond this machine; the pages show it.")
 def command(**options: Any) -> None:
-    """Plan, try, ask and hand over in a browser, on this machine.
+    """Plan, ask and document releases in a browser, on this machine.
 
     It prints an address; open it. Plan shows how clear a winner must be, Try draws on public data,
     Ask releases answers about the data sets given here and charges the ledger, History and Hand
@@ -121,7 +121,7 @@ def command(**options: Any) -> None:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where pages are served, as the options say it."""
+    """The place where pages are served, as given by the options."""
 
     host: str
     port: int

@@ -22,7 +22,6 @@ from privmax.cli.inputs import (
 from privmax.cli.options import (
     COUNTS_HELP,
     LedgerOptions,
-    Limits,
     groups_options,
     input_options,
     json_option,
@@ -33,14 +32,14 @@ from privmax.cli.options import (
     rank_option,
     ranked_option,
     report_option,
-    split_ledger,
+    split_options,
 )
 from privmax.cli.output import list_groups, with_counts
 from privmax.cli.passwords import hide_password, locate
 from privmax.cli.run import Job, Output, run_job
-from privmax.cli.tables import Column, Table
+from privmax.cli.tables import OutputColumn, OutputTable
 from privmax.display import format_label
-from privmax.errors import ParameterError
+from privmax.errors import ParameterError, refuse_given
 from privmax.mechanisms.registry import MECHANISMS
 from privmax.privacy import ADD_REMOVE, DELTA_ADVICE, REPLACE
 from privmax.sources.places import add_compressions
@@ -48,8 +47,8 @@ from privmax.sources.places import add_compressions
 if TYPE_CHECKING:
     from privmax.groups import Groups
     from privmax.itemsets import ItemsetRelease
-    from privmax.itemsets.method import Method
-    from privmax.itemsets.release import GroupedItemsetRelease, Layout, Mining
+    from privmax.itemsets.mining import Layout, Mining
+    from privmax.itemsets.release import GroupedItemsetRelease
     from privmax.itemsets.rules import Rule
     from privmax.release import Release
 
@@ -182,20 +181,15 @@ def command(output: str | None, report: str | None, as_json: bool, **options: An
     privmax itemsets sales.parquet --basket receipt --item article --user member --by region \\
         --epsilon 1 --delta 1e-6
     """
-    limits: Limits = {
-        "memory": options.pop("memory"),
-        "temporary": options.pop("temporary"),
-        "pad_time": options.pop("pad_time"),
-    }
-    charging, asked = split_ledger(options)
-    given = ItemsetsOptions(**asked, charging=charging)
+    charging, limits, question_options = split_options(options)
+    given = ItemsetsOptions(**question_options, charging=charging)
     files = Output(as_json, report, output)
     run_job(given.prepare, charging, files, limits, partial(explain_sample, file=given.file))
 
 
 @dataclass(frozen=True)
 class ItemsetsOptions:
-    """What was typed, by the names of the options."""
+    """The typed options, by name."""
 
     file: str
     size: str
@@ -231,15 +225,18 @@ class ItemsetsOptions:
     charging: LedgerOptions
 
     def prepare(self, output: Output) -> Job:
+        from privmax.itemsets.mining import Mining, read_sizes
         from privmax.itemsets.reading.forms import refuse_form
-        from privmax.itemsets.release import Mining, read_sizes
         from privmax.sources.dialect import Dialect, read_delimiter
 
         origin = find_file(self.file)
         inputs = {"FILE": origin, "--ledger": self.charging["ledger"], "--items": self.items}
         inputs["--groups"] = self.groups
         output.check({**inputs, "--labels": self.labels})
-        _check_rules(output.table, self.rules)
+        is_table = output.table is not None and not output.table.lower().endswith(".json")
+        if is_table and self.rules is not None:  # rules have columns of their own
+            why = "a table of itemsets has no place for association rules"
+            raise ParameterError("output", output.table, why, "Write a .json file.")
         names = read_names(self.labels)
         dialect = Dialect(None, self.encoding, self.header_is_public, self.check)
         data = Input(origin, self.table, self.where, dialect)
@@ -313,15 +310,15 @@ class ItemsetsOptions:
             data=data,
         )
 
-    def _table(self, show: Show, mining: Mining) -> Table:
-        """What --output writes: a list of items a row, its group and supports if there are."""
+    def _table(self, show: Show, mining: Mining) -> OutputTable:
+        """Return the table for --output: a list of items per row, its group and its supports."""
         supports = self.supports is not None or self.mechanism in METHODS
-        itemset = Column("itemset", "texts")
+        itemset = OutputColumn("itemset", "texts")
         if self.by is not None:
-            columns: tuple[Column, ...] = (Column(self.by, "text"), itemset)
+            columns: tuple[OutputColumn, ...] = (OutputColumn(self.by, "text"), itemset)
         else:
             columns = (itemset,)
-        return Table(
+        return OutputTable(
             columns,
             lambda one: [show(one)] if self.by is None else [one[0], show(one[1])],
             "support" if supports else None,
@@ -330,7 +327,7 @@ class ItemsetsOptions:
         )
 
     def _layout(self, origin: str) -> Layout:
-        from privmax.itemsets.release import Layout
+        from privmax.itemsets.mining import Layout
 
         columns = self.basket[0] if len(self.basket) == 1 else list(self.basket) or None
         layout = (columns, self.item, self.form, self.separator, self.header)
@@ -345,7 +342,7 @@ class ItemsetsOptions:
         return Layout(columns, self.item, self.user, *form, self.longest, self.floor)
 
     def _price(self, groups: Groups | None) -> dict[str, Any]:
-        from privmax.itemsets.release import count_touched
+        from privmax.itemsets.mining import count_touched
 
         price: dict[str, Any] = {
             "epsilon": self.epsilon,
@@ -353,7 +350,9 @@ class ItemsetsOptions:
             "neighbors": self.neighbors,
         }
         if self.mechanism in METHODS:
-            return {"mechanism": _make_method(self), "k": self.k}
+            refuse_given({"rank": self.rank}, f"{self.mechanism} does not take it", "Leave it out.")
+            del price["delta"]  # those methods need none
+            return {"mechanism": self.mechanism, "k": self.k, **price}
         growth = None
         if self.mechanism != "auto" and "growth" in MECHANISMS[self.mechanism].parameters:
             if self.longest is not None:
@@ -363,13 +362,13 @@ class ItemsetsOptions:
         return {"mechanism": terms["given"], "k": self.k} if "given" in terms else terms
 
     def _about(self, release: Release, mining: Mining) -> dict[str, Any]:
-        """What a page about the release is to say of it."""
+        """Return the facts for a page about the release."""
         repeated = release.recorded is not None
         data = None if repeated else hide_password(self.file)  # not of what is there now
         one = "one basket"
         if self.user is not None:
             one = f"one individual (“{self.user}”) with all of its baskets"
-        asked = {
+        about = {
             "data": data,
             "dataset": self.charging["dataset"],
             "table": self.table and hide_password(self.table),
@@ -397,32 +396,10 @@ class ItemsetsOptions:
         return {
             "question": _question(self.size, self.k, data, self.by),
             "repeated": repeated,
-            "asked": asked,
+            "asked": about,
             "unit": one,
             "universe": mining.itemsets(),
         }
-
-
-def _check_rules(output: str | None, rules: str | None) -> None:
-    """Refuse a table that would leave rules out: they have columns of their own."""
-    if output is not None and rules is not None and not output.lower().endswith(".json"):
-        why = "a table of itemsets has no place for association rules"
-        raise ParameterError("output", output, why, "Write a .json file.")
-
-
-def _make_method(given: ItemsetsOptions) -> Method:
-    """A published method; those need no delta."""
-    from privmax import itemsets
-
-    # A protocol does not say how its classes are made.
-    made = itemsets.METHODS[given.mechanism](epsilon=given.epsilon)  # type: ignore[call-arg]
-    fixed = {"neighbors": (given.neighbors, made.neighbors), "rank": (given.rank, None)}
-    for option, (value, only) in fixed.items():
-        if value not in (None, only):
-            raise ParameterError(
-                option, value, f"{given.mechanism} does not take it", "Leave it out."
-            )
-    return made
 
 
 def _question(size: str, k: int, data: str | None, by: str | None) -> str:
@@ -448,7 +425,7 @@ def _rule(rule: Rule) -> str:
 def _fields(
     release: ItemsetRelease, shown: Sequence[Sequence[object]], rules: Sequence[Rule]
 ) -> dict[str, object]:
-    """What was released, with the names that --labels gives."""
+    """Return the fields of the release, with the names that --labels gives."""
     return {
         **release.to_fields("answer"),
         "itemset": shown[0] if shown else None,

@@ -14,7 +14,6 @@ from privmax.cli.inputs import Input, explain, find_file
 from privmax.cli.options import (
     COUNTS_HELP,
     LedgerOptions,
-    Limits,
     delimiter_option,
     input_options,
     json_option,
@@ -22,7 +21,7 @@ from privmax.cli.options import (
     missing_users_option,
     output_option,
     report_option,
-    split_ledger,
+    split_options,
 )
 from privmax.cli.output import with_counts
 from privmax.cli.passwords import hide_password, locate
@@ -88,19 +87,14 @@ def command(output: str | None, report: str | None, as_json: bool, **options: An
     privmax keys sales.parquet --item product --user customer --per-user 20 --counts 0.5 --other \\
         --epsilon 1 --delta 1e-6 --ledger budget.db --output keys.parquet
     """
-    limits: Limits = {
-        "memory": options.pop("memory"),
-        "temporary": options.pop("temporary"),
-        "pad_time": options.pop("pad_time"),
-    }
-    charging, asked = split_ledger(options)
-    given = KeysOptions(**asked, charging=charging)
+    charging, limits, question_options = split_options(options)
+    given = KeysOptions(**question_options, charging=charging)
     run_job(given.prepare, charging, Output(as_json, report, output), limits, given.explain)
 
 
 @dataclass(frozen=True)
 class KeysOptions:
-    """What was typed, by the names of the options."""
+    """The typed options, by name."""
 
     file: str
     item: tuple[str, ...]
@@ -157,7 +151,7 @@ class KeysOptions:
         return explain(error, self.file, self.header_is_public)
 
     def _describe(self, release: KeysRelease) -> dict[str, Any]:
-        """What a page about the release is to say of it."""
+        """Return the facts for a page about the release."""
         repeated = release.recorded is not None
         data = None if repeated else hide_password(self.file)  # not of what is there now
         key = " and ".join(self.item)
@@ -193,8 +187,8 @@ def _list_keys(release: KeysRelease) -> list[str]:
 
 
 def _describe_rest(release: KeysRelease) -> dict[str, list[str]]:
-    """How many keys there are, and how many individuals have none of them."""
-    told = {"keys": [f"{len(release):,}"]} if release.items else {}
+    """Describe the number of keys, and of individuals without any of them."""
+    rows = {"keys": [f"{len(release):,}"]} if release.items else {}
     if other := release.describe_other():
-        told["other"] = [other]
-    return told
+        rows["other"] = [other]
+    return rows

@@ -62,8 +62,8 @@ def command(
     With --keys: how many individuals a key must have for privmax keys to find it. The figure then
     shows that for 1 to 200 keys of one individual.
 
-    At --epsilon 0.1 the two large-margin mechanisms take a second or two; name others with
-    --mechanism to leave them out.
+    At an --epsilon of 0.1 or so the two large-margin mechanisms take a second or two, unless the
+    costs are common ones; name others with --mechanism to leave them out.
 
     \b
     privmax plan --epsilon 1 --delta 1e-6 --plot plan.svg

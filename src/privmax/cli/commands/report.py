@@ -41,7 +41,7 @@ YAML, MARKDOWN = (".yaml", ".yml"), (".md", ".markdown")
     type=click.IntRange(1, 3),
     default=3,
     show_default=True,
-    help="How much the entry of the registry says.",
+    help="Level of detail of the registry entry.",
 )
 @click.option("--checklist", metavar="FILE", help="Write a checklist for a reviewer (.md).")
 def command(
@@ -52,10 +52,10 @@ def command(
     tier: int,
     checklist: str | None,
 ) -> None:
-    """Describe the releases of a ledger for those who publish and review them. Reads no data.
+    """Describe the releases of a ledger for publishers and reviewers. Reads no data.
 
     The entry has the fields of OpenDP's registry of deployments, the checklist the terms of NIST SP
-    800-226. Both are filled from what the ledger knows, and say what a person must add. Without
+    800-226. Both are filled in from the ledger, and list what a person must add. Without
     --registry and --checklist the entry is printed.
 
     \b

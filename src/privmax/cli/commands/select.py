@@ -23,7 +23,6 @@ from privmax.cli.inputs import (
 from privmax.cli.options import (
     COUNTS_HELP,
     LedgerOptions,
-    Limits,
     delimiter_option,
     delta_option,
     groups_options,
@@ -37,12 +36,12 @@ from privmax.cli.options import (
     rank_option,
     ranked_option,
     report_option,
-    split_ledger,
+    split_options,
 )
 from privmax.cli.output import list_groups, with_counts
 from privmax.cli.passwords import hide_password, locate
 from privmax.cli.run import Job, Output, run_job
-from privmax.cli.tables import Table, item_table
+from privmax.cli.tables import OutputTable, item_table
 from privmax.display import format_label
 from privmax.errors import PrivmaxError
 from privmax.mechanisms.registry import MECHANISMS
@@ -143,20 +142,15 @@ def command(output: str | None, report: str | None, as_json: bool, **options: An
     privmax select visits.parquet --item page --user visitor --by region --groups regions.csv \\
         --epsilon 1 --delta 1e-6
     """
-    limits: Limits = {
-        "memory": options.pop("memory"),
-        "temporary": options.pop("temporary"),
-        "pad_time": options.pop("pad_time"),
-    }
-    charging, asked = split_ledger(options)
-    given = SelectOptions(**asked, charging=charging)
+    charging, limits, question_options = split_options(options)
+    given = SelectOptions(**question_options, charging=charging)
     files = Output(as_json, report, output)
     run_job(given.prepare, charging, files, limits, given.explain)
 
 
 @dataclass(frozen=True)
 class SelectOptions:
-    """What was typed, by the names of the options."""
+    """The typed options, by name."""
 
     file: str
     item: tuple[str, ...]
@@ -246,8 +240,8 @@ class SelectOptions:
             data=data,
         )
 
-    def _table(self, question: BestItems) -> Table:
-        """What --output writes: the columns that groups and items are named by, and counts."""
+    def _table(self, question: BestItems) -> OutputTable:
+        """Return the table for --output: the columns that name groups and items, and counts."""
         from privmax.release import is_ranked
 
         return item_table(
@@ -265,9 +259,9 @@ class SelectOptions:
         return {"user": self.user, "weight": self.weight, "bound": self.bound}
 
     def _about(self, release: Release, is_table: bool) -> dict[str, Any]:
-        """What a page about the release is to say of it."""
+        """Return the facts for a page about the release."""
         repeated = release.recorded is not None
-        asked: dict[str, Any] = {
+        about: dict[str, Any] = {
             "data": None if repeated else hide_password(self.file),  # not of what is there now
             "dataset": self.charging["dataset"],
             "table": self.table and hide_password(self.table),
@@ -281,14 +275,14 @@ class SelectOptions:
             "sensitivity": self.sensitivity,
             "resolution": self.resolution,
         }
-        unit = _unit(asked)
+        unit = _unit(about)
         if repeated and not is_table:  # nor what the columns of ready scores are called
-            asked |= {"item": None, "score": None}
+            about |= {"item": None, "score": None}
         return {
-            "question": _question(asked["item"], self.k, asked["data"], self.by),
+            "question": _question(about["item"], self.k, about["data"], self.by),
             "repeated": repeated,
             "asked": {
-                **asked,
+                **about,
                 "growth": self.growth,
                 "k": self.k,
                 "ranked": self.ranked or None,

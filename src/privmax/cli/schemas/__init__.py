@@ -1,4 +1,4 @@
-"""What each command prints with --json, as JSON Schema.
+"""The JSON Schemas of what commands print with --json.
 
 One file per command, such as select.json and budget-show.json; check.json with --check;
 refusal.json at exit 3.

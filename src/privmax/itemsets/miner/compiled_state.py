@@ -1,4 +1,4 @@
-"""What a compiled walk knows: arrays that belong together, by name, and all of them in one `Walk`.
+"""The state of a compiled walk: arrays that belong together, by name, all of them in one `Walk`.
 
 They outlive a call, so a walk can stop when its buffers are full and go on later. Everything here
 is private.
@@ -15,7 +15,7 @@ from privmax.itemsets.miner.ranks import Codes, Ints, RankedRows
 
 
 class Limits(NamedTuple):
-    """What a walk looks for.
+    """The limits of the search of a walk.
 
     Attributes:
         smallest: The smallest size of a set.
@@ -56,7 +56,7 @@ class Local(NamedTuple):
         owners: As in `RankedRows`.
         weights: As in `RankedRows`.
         pairs: The supports of all pairs, where those are counted at once.
-        bits: Which rows have each item, for the same.
+        bits: Which rows have each item, for the same, and where items are in many of the rows.
     """
 
     ranks: Codes
@@ -86,21 +86,25 @@ class Buckets(NamedTuple):
 
 
 class Trail(NamedTuple):
-    """How the walk came to the set under way, by depth.
+    """The path of the walk to the set under way, by depth.
 
     Attributes:
         ranks: The rank that was added: these are the set under way.
-        cursors: The next item to add.
-        bounds: The items that may be added are below this one.
+        cursors: The next item to add; by bits, its place among the candidates.
+        bounds: The items that may be added are below this one; by bits, the number of candidates.
+        candidates: By bits, the items that may be added at each depth, ascending.
+        held: By bits, the local rows that hold the set at each depth.
     """
 
     ranks: Codes
     cursors: Ints
     bounds: Ints
+    candidates: Codes
+    held: NDArray[np.uint64]
 
 
 class Found(NamedTuple):
-    """What was found and not yet handed over.
+    """Sets that were found and not yet handed over.
 
     Attributes:
         supports: Of each set.
@@ -120,13 +124,13 @@ class Walk(NamedTuple):
         table: The rows.
         pairs: The supports of the pairs of the first ranks, or nothing.
         limits: What is looked for.
-        state: ROOT, DEPTH, LEAST, SETS and PLACES.
+        state: ROOT, DEPTH, LEAST, SETS, PLACES and BITS.
         wide: Counts over all ranks, for roots.
         tally: Counts over the local items.
         local: The rows of the root.
         buckets: Which of them hold the set under way.
         trail: How it was reached.
-        found: What is handed over next.
+        results: What is handed over next.
     """
 
     table: RankedRows

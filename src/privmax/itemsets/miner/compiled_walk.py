@@ -24,23 +24,43 @@ from privmax.itemsets.miner.compiled_state import (
     Trail,
     Walk,
 )
-from privmax.itemsets.miner.ranks import Block, Codes, Ints, RankedRows, individuals
+from privmax.itemsets.miner.ranks import (
+    Block,
+    Codes,
+    Ints,
+    RankedRows,
+    individuals,
+    keep_highest,
+    refuse_work,
+)
 from privmax.kernels import count_ones, entry, part, step
 
 BUFFER = 1 << 17
-"""How many itemsets the walk hands over at a time, at least."""
+"""The least number of itemsets that the walk hands over at a time."""
 
 PART = 1 << 16
 """Pairs of items in the rows of a third are counted together where there are at most so many, for
 triples.
 """
 
+DEEP = 1 << 16
+"""Below a root sets of rows are held as bits only where all depths together take at most so many
+words, and have at most so many candidates.
+"""
+
+SPARSE = 8
+"""And only where each item is in one of so many of the rows, on average, or more: then to go
+through rows takes longer.
+"""
+
 UNBOUNDED = (1 << 63) - 1
 NONE = np.empty(0, np.int64)
 
-ROOT, DEPTH, LEAST, SETS, PLACES = range(5)
-"""Where the walk stands: the next root, how many items were added to the present one, the least
-support that counts, and how much of the buffers is filled."""
+ROOT, DEPTH, LEAST, SETS, PLACES, BITS = range(6)
+"""The state of the walk: the next root, the number of items added to the present one, the least
+support that counts, how much of the buffers is filled, and whether rows are held as bits below the
+root.
+"""
 
 
 def count_supports(baskets: Baskets) -> Ints:
@@ -105,6 +125,22 @@ def find_best(table: RankedRows, pairs: Ints, size: int, least: int) -> int:
     return int(state.state[LEAST]) - 1
 
 
+def find_highest(
+    table: RankedRows, pairs: Ints, sizes: range, least: int, known: Ints, number: int
+) -> Ints:
+    """As in `numpy_walk.py`."""
+    walk = _begin(table, pairs, sizes, least, UNBOUNDED, named=False, buffer=number)
+    listed, done = 0, False
+    while not done:
+        done = bool(_walk(walk))
+        for _, counts in _empty(walk):
+            known = keep_highest(np.concatenate([known, counts]), number)
+            listed = refuse_work(listed + len(counts))
+        if len(known) == number:
+            walk.state[LEAST] = max(int(walk.state[LEAST]), int(known.min()) + 1)
+    return known
+
+
 def _ranks(baskets: Baskets, codes: Codes) -> Codes:
     """Return the rank of every code, or −1."""
     ranks = np.full(baskets.items, -1, np.int32)
@@ -121,8 +157,10 @@ def _begin(
     *,
     named: bool,
     rising: bool = False,
+    buffer: int | None = None,
 ) -> Walk:
     """Return a walk that has not taken a step."""
+    buffer = BUFFER if buffer is None else buffer
     width = len(table.codes)
     largest = min(sizes.stop - 1, table.longest)
     # The part of the rows that comes before one item is at most all of them; what is not used
@@ -138,7 +176,7 @@ def _begin(
         owners=np.empty(rows if len(table.owners) else 0, np.int64),
         weights=np.empty(rows if len(table.weights) else 0, np.int64),
         pairs=np.empty(PART if largest == 3 else 0, np.int64),
-        bits=np.empty(places if largest == 3 else 0, np.uint64),
+        bits=np.empty(places + width if largest > 2 else 0, np.uint64),
     )
     buckets = Buckets(
         heads=np.empty(width + 1, np.int64),
@@ -147,22 +185,27 @@ def _begin(
         places=np.empty(places, np.int32),
     )
     depths = largest + 2
+    deep = DEEP if largest > 2 else 0
     trail = Trail(
-        np.empty(depths, np.int32), np.zeros(depths, np.int64), np.zeros(depths, np.int64)
+        np.empty(depths, np.int32),
+        np.zeros(depths, np.int64),
+        np.zeros(depths, np.int64),
+        np.empty(deep, np.int32),
+        np.empty(deep, np.uint64),
     )
     # The walk goes on only where the next step surely fits, so the smallest buffer must have room
     # for any one step.
     room = width + len(local.pairs)
     results = Found(
-        supports=np.empty(BUFFER + room, np.int64),
-        sizes=np.empty(BUFFER + room if named else 0, np.int32),
-        items=np.empty(4 * BUFFER + max(largest, 3) * room if named else 0, np.int32),
+        supports=np.empty(buffer + room, np.int64),
+        sizes=np.empty(buffer + room if named else 0, np.int32),
+        items=np.empty(4 * buffer + max(largest, 3) * room if named else 0, np.int32),
     )
     return Walk(
         table=table,
         pairs=pairs,
         limits=Limits(sizes.start, largest, most, named, rising),
-        state=np.array([0, 0, least, 0, 0], np.int64),
+        state=np.array([0, 0, least, 0, 0, 0], np.int64),
         wide=Tally(np.zeros(width, np.int64), stamps),
         tally=Tally(np.zeros(width, np.int64), stamps.copy()),
         local=local,
@@ -299,7 +342,7 @@ def _walk(walk: Walk) -> bool:
     """
     state, supports = walk.state, walk.table.supports
     while True:  # ends: each round goes to the next root
-        if not _walk_below(walk):
+        if not (_walk_bits(walk) if state[BITS] else _walk_below(walk)):
             return False
         root = state[ROOT]
         if root >= len(supports) or supports[root] < state[LEAST] or walk.limits.largest < 2:
@@ -343,10 +386,24 @@ def _visit_root(walk: Walk, root: int) -> None:
             first = item * (item - 1) // 2
             _list(walk.results, limits, state, names, local.pairs[first : first + item], 3)
         return
-    _fill_buckets(local, walk.buckets, count, companions)
     state[DEPTH] = 1
     walk.trail.cursors[1] = 1
     walk.trail.bounds[1] = companions
+    deepest = min(limits.largest, companions + 1)
+    words = (count + 63) // 64
+    state[BITS] = (
+        not len(table.owners)
+        and not len(table.weights)
+        and SPARSE * local.starts[count] >= count * companions
+        and deepest * max(words, companions) <= len(walk.trail.held)
+    )
+    if state[BITS]:
+        _fill_bits(local, count, companions)
+        for item in range(companions):
+            walk.trail.candidates[companions + item] = item
+        walk.trail.bounds[0], walk.trail.cursors[0] = companions, words
+        return
+    _fill_buckets(local, walk.buckets, count, companions)
 
 
 @step
@@ -502,16 +559,9 @@ def _pairs_by_bits(local: Local, rows: int, width: int) -> None:
     `local.bits` must have a place for every item and 64 rows. It is called only where pairs × words
     < the pairs in the rows: then items × words is less than the length of all rows together.
     """
-    starts, items, counts = local.starts, local.items, local.pairs
-    words = (rows + 63) // 64
-    bits = local.bits[: width * words]
-    bits[:] = 0
-    one = np.uint64(1)
-    for row in range(rows):
-        mask = one << np.uint64(row & 63)
-        word = row >> 6
-        for place in range(starts[row], starts[row + 1]):
-            bits[items[place] * words + word] |= mask
+    counts, words = local.pairs, (rows + 63) // 64
+    _fill_bits(local, rows, width)
+    bits = local.bits
     at = 0
     for high in range(1, width):
         here = bits[high * words : (high + 1) * words]
@@ -522,6 +572,21 @@ def _pairs_by_bits(local: Local, rows: int, width: int) -> None:
                 count += count_ones(here[word] & there[word])
             counts[at] = count
             at += 1
+
+
+@step
+def _fill_bits(local: Local, rows: int, width: int) -> None:
+    """The set of rows of every local item, a bit for each row."""
+    starts, items = local.starts, local.items
+    words = (rows + 63) // 64
+    bits = local.bits[: width * words]
+    bits[:] = 0
+    one = np.uint64(1)
+    for row in range(rows):
+        mask = one << np.uint64(row & 63)
+        word = row >> 6
+        for place in range(starts[row], starts[row + 1]):
+            bits[items[place] * words + word] |= mask
 
 
 @step
@@ -582,6 +647,61 @@ def _walk_below(walk: Walk) -> bool:
             depth += 1
             trail.cursors[depth] = 1
             trail.bounds[depth] = here
+    state[DEPTH] = 0
+    return True
+
+
+@step
+def _walk_bits(walk: Walk) -> bool:
+    """List the sets of `_walk_below` where items are in many of the local rows.
+
+    At each depth there are the rows that hold the set under way, as bits, and the items that are
+    frequent with it: the candidates, of which one is added at a time.
+    """
+    state, counts, trail = walk.state, walk.tally.counts, walk.trail
+    bits, held, candidates = walk.local.bits, trail.held, trail.candidates
+    width, words, largest = trail.bounds[0], trail.cursors[0], walk.limits.largest
+    names = trail.ranks, walk.local.ranks
+    depth = state[DEPTH]
+    while depth:
+        place = trail.cursors[depth]
+        if place >= trail.bounds[depth]:
+            depth -= 1
+            continue
+        here = candidates[depth * width + place]
+        size = depth + 2  # of the sets with one more item
+        if not _fits(walk.results, walk.limits, state, here, size * here):
+            state[DEPTH] = depth
+            return False
+        trail.cursors[depth] = place + 1
+        trail.ranks[depth] = walk.local.ranks[here]
+        rows = held[(depth - 1) * words : depth * words]
+        support = 0
+        for word in range(words):
+            rows[word] = bits[here * words + word]
+            if depth > 1:
+                rows[word] &= held[(depth - 2) * words + word]
+            support += count_ones(rows[word])
+        if support < state[LEAST]:
+            continue  # it has risen since the item became a candidate
+        counts[:here] = 0
+        for at in range(place):
+            item = candidates[depth * width + at]
+            count = 0
+            for word in range(words):
+                count += count_ones(rows[word] & bits[item * words + word])
+            counts[item] = count
+        listed = _list(walk.results, walk.limits, state, names, counts[:here], size)
+        if size < largest and listed >= 2:
+            number = 0
+            for at in range(place):
+                item = candidates[depth * width + at]
+                if counts[item] >= state[LEAST]:
+                    candidates[(depth + 1) * width + number] = item
+                    number += 1
+            depth += 1
+            trail.cursors[depth] = 1
+            trail.bounds[depth] = number
     state[DEPTH] = 0
     return True
 

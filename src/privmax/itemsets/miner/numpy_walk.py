@@ -16,10 +16,18 @@ from collections.abc import Iterator
 import numpy as np
 
 from privmax.itemsets.baskets import Baskets
-from privmax.itemsets.miner.ranks import Block, Codes, Ints, RankedRows, individuals
+from privmax.itemsets.miner.ranks import (
+    Block,
+    Codes,
+    Ints,
+    RankedRows,
+    individuals,
+    keep_highest,
+    refuse_work,
+)
 
 BATCH = 1 << 20
-"""How many elements of rows are looked at together; a single itemset may need more, never more than
+"""The number of elements of rows in one batch; a single itemset may need more, never more than
 there are.
 """
 
@@ -106,8 +114,8 @@ def walk(
     them.
     """
     for sets, counts in _Walk(table, sizes, least).run():
-        wanted = counts <= most
-        yield (sets, counts) if wanted.all() else (sets[wanted], counts[wanted])
+        chosen = counts <= most
+        yield (sets, counts) if chosen.all() else (sets[chosen], counts[chosen])
 
 
 def find_best(table: RankedRows, pairs: Ints, size: int, least: int) -> int:
@@ -119,6 +127,23 @@ def find_best(table: RankedRows, pairs: Ints, size: int, least: int) -> int:
     for _, counts in walk.run():
         walk.least = max(walk.least, int(counts.max(initial=0)) + 1)
     return walk.least - 1
+
+
+def find_highest(
+    table: RankedRows, pairs: Ints, sizes: range, least: int, known: Ints, number: int
+) -> Ints:
+    """Return so many of the highest supports, of `known` ones and of itemsets of the sizes.
+
+    Supports under `least` are left out. There are fewer where there are no more.
+    """
+    walk = _Walk(table, sizes, least)
+    listed = 0
+    for _, counts in walk.run():
+        known = keep_highest(np.concatenate([known, counts]), number)
+        listed = refuse_work(listed + len(counts))
+        if len(known) == number:
+            walk.least = max(walk.least, int(known.min()) + 1)
+    return known
 
 
 class _Walk:
@@ -202,5 +227,5 @@ class _Walk:
 
 
 def _edges(lengths: Ints) -> Ints:
-    """Where consecutive parts of these lengths begin and end."""
+    """Return the beginnings and ends of consecutive parts of these lengths."""
     return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))

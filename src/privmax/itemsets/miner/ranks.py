@@ -11,12 +11,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from privmax.errors import WorkError
 from privmax.itemsets.baskets import Baskets
 
 Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
 Block = tuple[Codes, Ints]
 """Itemsets of one size, one a row, as ranks in falling order, and their supports."""
+
+
+MOST = 1 << 24
+"""So many itemsets are listed at a time, at most: some seconds of work, and public. Fifty baskets
+of the same thirty items hold 2^30, all of the same support.
+"""
 
 
 class RankedRows(NamedTuple):
@@ -49,8 +56,35 @@ class RankedRows(NamedTuple):
 
     @property
     def longest(self) -> int:
-        """How many items the longest row has."""
+        """The number of items in the longest row."""
         return int(np.diff(self.starts).max(initial=0))
+
+
+def refuse_work(listed: int) -> int:
+    """Return how many itemsets were listed, unless they are too many.
+
+    Raises:
+        WorkError: They are.
+    """
+    if listed > MOST:
+        raise WorkError(
+            f"More than {MOST:,} itemsets are frequent enough to compete, which are too many to "
+            "count. Use smaller sizes, a larger epsilon, fewer items (k), or a floor: a public "
+            "support that has to be exceeded."
+        )
+    return listed
+
+
+def keep_highest(numbers: Ints, number: int) -> Ints:
+    """Return so many of the highest numbers, in any order; all, if there are fewer.
+
+    Examples:
+        >>> keep_highest(np.array([3, 1, 2]), 2).tolist()
+        [3, 2]
+    """
+    if len(numbers) <= number:
+        return numbers
+    return np.partition(numbers, len(numbers) - number)[len(numbers) - number :][::-1]
 
 
 def individuals(baskets: Baskets, rows: Ints) -> tuple[Ints, Ints]:

@@ -11,6 +11,7 @@ extra `fast`), and `numpy_walk.py`. Everything here is private, and nothing of i
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,10 +21,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from privmax.errors import ParameterError, WorkError
+from privmax.errors import ParameterError
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.miner import numpy_walk
-from privmax.itemsets.miner.ranks import Block, Codes, Ints, RankedRows
+from privmax.itemsets.miner.ranks import Block, Codes, Ints, RankedRows, keep_highest, refuse_work
 from privmax.numbers import whole
 
 FIRST = 24
@@ -48,20 +49,15 @@ Less work than this is done sooner than numba is loaded, unless it is already.
 """
 
 
-MOST = 1 << 24
-"""So many itemsets are listed at a time, at most: some seconds of work, and public. Fifty baskets
-of the same thirty items hold 2^30, all of the same support.
-"""
-
 TOGETHER = 1 << 20
 """So many itemsets are sorted together, at most; of more, one is found part by part."""
 
 
 class BasketRows(Protocol):
-    """What is asked of the baskets."""
+    """The interface of the baskets."""
 
-    def supports(self) -> NDArray[np.int64]:
-        """Return the support of every single item, by code."""
+    def bounds(self) -> NDArray[np.int64]:
+        """Return a number for every single item, by code, that its support does not exceed."""
         ...
 
     def survivors(self, least: int) -> Baskets:
@@ -80,7 +76,7 @@ class BasketRows(Protocol):
 
 
 class _Walks(Protocol):
-    """What `numpy_walk.py` and `compiled_walk.py` both offer."""
+    """The interface of `numpy_walk.py` and `compiled_walk.py`."""
 
     def count_supports(self, baskets: Baskets) -> Ints: ...
     def rank_rows(
@@ -91,13 +87,17 @@ class _Walks(Protocol):
         self, table: RankedRows, pairs: Ints, sizes: range, least: int, most: int, *, named: bool
     ) -> Iterator[Block]: ...
     def find_best(self, table: RankedRows, pairs: Ints, size: int, least: int) -> int: ...
+    def find_highest(
+        self, table: RankedRows, pairs: Ints, sizes: range, least: int, known: Ints, number: int
+    ) -> Ints: ...
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class _Stage:
-    """What is needed to list all itemsets of support `least` or more.
+    """The data needed to list all itemsets of support `least` or more.
 
     Args:
+        supports: Of all items, by code: exact where they reach it, and otherwise not too high.
         codes: Of the items that reach it, by falling support.
         pairs: The supports of the pairs of the first of them, as `numpy_walk.count_pairs` gives
             them.
@@ -105,6 +105,7 @@ class _Stage:
     """
 
     least: int
+    supports: Ints
     codes: Codes
     pairs: Ints
     baskets: Baskets
@@ -170,6 +171,24 @@ class Miner:
         """Return the highest support of an itemset of the sizes; 0 if there is none."""
         return self._best
 
+    def nth(self, number: int, least: int = 1) -> int:
+        """Return the support of the `number`-th itemset of the sizes, highest first.
+
+        It is `least` − 1 where fewer have support `least` or more.
+        """
+        whole("number", number)
+        bounds = np.sort(self._bounds)[::-1]
+        items = max(FIRST, math.isqrt(2 * number) + 1)  # whose pairs would be so many
+        while items < len(bounds) and bounds[items - 1] > least:  # ends: there are more each time
+            level = int(bounds[items - 1])
+            found = self._nth_from(level, number, least)
+            if found >= level:
+                return found  # no other item is in an itemset of such a support
+            if found >= least:
+                return self._nth_from(found + 1, number, found + 1)
+            items *= 4
+        return self._nth_from(least, number, least)
+
     def histogram(self, above: int) -> list[tuple[int, int]]:
         """Return (support, number of itemsets) for every support > `above`, highest first."""
         whole("above", above, least=0)
@@ -233,29 +252,17 @@ class Miner:
         return self._collect(self._blocks(support + 1, UNBOUNDED, named=True))
 
     @cached_property
-    def _supports(self) -> Ints:
-        rows = self._rows
-        return (
-            self._walks(len(rows.codes)).count_supports(rows)
-            if isinstance(rows, Baskets)
-            else rows.supports()
-        )
-
-    @cached_property
-    def _order(self) -> NDArray[np.int64]:
-        """The codes by falling support."""
-        return np.argsort(-self._supports, kind="stable")
+    def _bounds(self) -> Ints:
+        """For each item, by code, a number that its support does not exceed."""
+        return self._count(self._rows) if isinstance(self._rows, Baskets) else self._rows.bounds()
 
     @cached_property
     def _best(self) -> int:
         """No set has a higher support than its subsets, so only the smallest size matters."""
-        size = self._sizes.start
-        supports = self._supports[self._order]
-        if size == 1:
-            return int(supports[0]) if len(supports) else 0
+        bounds = self._bounds
         bound = 0
-        if len(supports) > FIRST:
-            least = max(1, int(supports[FIRST - 1]))
+        if len(bounds) > FIRST:
+            least = max(1, int(np.partition(bounds, -FIRST)[-FIRST]))
             bound = self._best_from(least, 1)
             if bound >= least:
                 return bound  # no other item is in an itemset of such a support
@@ -267,6 +274,8 @@ class Miner:
         It is `least` − 1 if it is under `least`.
         """
         size = self._sizes.start
+        if size == 1:
+            return max(least - 1, int(self._count_items(items).max(initial=0)))
         stage = self._stage(items)
         if size == 2 and stage.all_pairs:
             return max(least - 1, int(stage.pairs.max(initial=0)))
@@ -274,18 +283,51 @@ class Miner:
         walks = self._walks(estimate_work(table.starts, size))
         return walks.find_best(table, pairs, size, least)
 
+    def _nth_from(self, items: int, number: int, least: int) -> int:
+        """Return the same among the items of support `items` or more."""
+        sizes, known = self._sizes, [np.empty(0, np.int64)]
+        if 1 in sizes:
+            known.append(self._count_items(items))
+        larger = range(max(2, sizes.start), sizes.stop)
+        if larger:
+            stage = self._stage(items)
+            if stage.all_pairs and 2 in larger:
+                known.append(stage.pairs)
+                larger = range(3, sizes.stop)
+        supports = np.concatenate(known)
+        highest = keep_highest(supports[supports >= least], number)
+        if larger:
+            lowest = int(highest.min()) + 1 if len(highest) == number else least
+            table, pairs = self._rank(stage, lowest)
+            walks = self._walks(estimate_work(table.starts, larger[-1]))
+            highest = walks.find_highest(table, pairs, larger, lowest, highest, number)
+        return int(highest.min()) if len(highest) == number else least - 1
+
+    def _count(self, baskets: Baskets) -> Ints:
+        """Return the support of each item in these baskets, by code."""
+        return self._walks(len(baskets.codes)).count_supports(baskets)
+
+    def _count_items(self, least: int) -> Ints:
+        """Return the support of each item, by code.
+
+        It is exact where it is `least` or more, and otherwise not too high.
+        """
+        return self._bounds if isinstance(self._rows, Baskets) else self._stage(least).supports
+
     def _stage(self, least: int) -> _Stage:
         """Return the last one, if it went deep enough, or a new one."""
         if self._known is None or self._known.least > least:
             least = self._go_deeper(least)
-            keep = int(np.count_nonzero(self._supports >= least))
-            codes = self._order[:keep].astype(np.int32)
-            baskets = _drop_owners(self._rows.survivors(least))
+            survivors = self._rows.survivors(least)
+            supports = self._bounds if survivors is self._rows else self._count(survivors)
+            codes = np.flatnonzero(supports >= least).astype(np.int32)
+            codes = codes[np.argsort(-supports[codes], kind="stable")]
+            baskets = _drop_owners(survivors)
             pairs = np.empty(0, np.int64)
             if baskets.owners is None:
                 walks = self._walks(estimate_work(baskets.offsets, 2))
                 pairs = walks.count_pairs(baskets, codes[:SQUARE])
-            self._known = _Stage(least, codes, pairs, baskets)
+            self._known = _Stage(least, supports, codes, pairs, baskets)
         return self._known
 
     def _go_deeper(self, least: int) -> int:
@@ -297,10 +339,10 @@ class Miner:
         if self._known is None:
             return least
         half = max(1, min(least, self._known.least // 2))
-        return half if np.count_nonzero(self._supports >= half) <= SQUARE else least
+        return half if np.count_nonzero(self._bounds >= half) <= SQUARE else least
 
     def _walks(self, work: float) -> _Walks:
-        """Who does so much more work: the compiled walk, where it is there and pays."""
+        """Choose the walk for so much work: the compiled one, if available and worth its start."""
         self._work += work
         small = self._work < WORTH_LOADING_NUMBA and "numba" not in sys.modules
         if self._compiled is False or (self._compiled is None and small):
@@ -331,7 +373,7 @@ class Miner:
                 pairs = pairs[kept[high] * (kept[high] - 1) // 2 + kept[low]]
         # A row that keeps fewer items than the smallest size holds no itemset that is wanted.
         walks = self._walks(len(stage.baskets.codes))
-        table = walks.rank_rows(stage.baskets, codes, self._supports[codes], smallest)
+        table = walks.rank_rows(stage.baskets, codes, stage.supports[codes], smallest)
         self._table = stage, least, table, pairs
         return table, pairs
 
@@ -342,31 +384,24 @@ class Miner:
         """
         listed = 0
         for sets, counts in self._all_blocks(least, most, named=named):
-            listed += len(counts)
-            if listed > MOST:
-                raise WorkError(
-                    f"More than {MOST:,} itemsets are frequent enough to compete, which are too "
-                    "many to count. Use smaller sizes, a larger epsilon, fewer items (k), or a "
-                    "floor: a public support that has to be exceeded."
-                )
+            listed = refuse_work(listed + len(counts))
             yield sets, counts
 
     def _all_blocks(self, least: int, most: int, *, named: bool) -> Iterator[Block]:
         """Yield the same, however many they are."""
         sizes = self._sizes
         if 1 in sizes:
-            codes = np.flatnonzero((self._supports >= least) & (self._supports <= most)).astype(
-                np.int32
-            )
-            yield codes[:, None], self._supports[codes]
+            supports = self._count_items(least)
+            codes = np.flatnonzero((supports >= least) & (supports <= most)).astype(np.int32)
+            yield codes[:, None], supports[codes]
         if sizes.stop < 3:
             return
         stage = self._stage(least)
         if stage.all_pairs and 2 in sizes:
-            wanted = np.flatnonzero((stage.pairs >= least) & (stage.pairs <= most))
+            chosen = np.flatnonzero((stage.pairs >= least) & (stage.pairs <= most))
             yield (
-                stage.codes[np.column_stack(_split_pairs(wanted, len(stage.codes)))],
-                stage.pairs[wanted],
+                stage.codes[np.column_stack(_split_pairs(chosen, len(stage.codes)))],
+                stage.pairs[chosen],
             )
         larger = range(max(3 if stage.all_pairs else 2, sizes.start), sizes.stop)
         if larger:

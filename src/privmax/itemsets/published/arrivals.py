@@ -1,4 +1,4 @@
-"""Which k candidates come first when every one has noise of its own.
+"""Draws the first k candidates to arrive when every one has noise of its own.
 
 There is one chain of arrivals per block of equals.
 
@@ -28,7 +28,7 @@ from privmax.noise.race import TimedNoise
 from privmax.noise.samplers import uniform_below
 
 BITS_A_LOOK = 16
-"""How many bits of a uniform number are revealed at once."""
+"""The number of bits of a uniform number that are revealed at once."""
 
 
 class Gumbel:

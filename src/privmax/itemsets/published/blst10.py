@@ -46,7 +46,7 @@ LISTED_AT_ONCE = 1 << 20
 
 
 class _TopK(Method):
-    """What the two have in common."""
+    """The common part of the two methods."""
 
     epsilon: Exact = parameter(positive)
     failure: Exact = parameter(open_probability, default="0.1")

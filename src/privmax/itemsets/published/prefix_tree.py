@@ -84,10 +84,12 @@ class PrefixTree(Method):
         order = np.empty(records.items, np.int64)
         order[np.argsort(-supports, kind="stable")] = np.arange(records.items)
         tree = self._tree(records.first(order, self.depth), order, coins)
-        wanted = self.proposed * problem.k
+        proposed = self.proposed * problem.k
         candidates = [
             frequent.codes
-            for frequent in find_frequent(count_endings(tree), records.items, problem.sizes, wanted)
+            for frequent in find_frequent(
+                count_endings(tree), records.items, problem.sizes, proposed
+            )
         ]
         if not candidates:
             return []

@@ -101,16 +101,16 @@ class PrivBasis(Method):
         if not sizes:
             return []
         parts = self.parts()
-        wanted = math.ceil(self.margin * problem.k)
+        size = math.ceil(self.margin * problem.k)
         supports = records.supports()
-        falls = shortfalls(supports, find_support(problem.miner(problem.sizes), wanted))
-        # The j-th fall belongs to λ = j + 1. No more items than this are in `wanted` itemsets: a
+        falls = shortfalls(supports, find_support(problem.miner(problem.sizes), size))
+        # The j-th fall belongs to λ = j + 1. No more items than this are in `size` itemsets: a
         # public bound.
-        most = min(records.items, wanted * (1 if sizes.start == 1 else sizes.stop - 1))
+        most = min(records.items, size * (1 if sizes.start == 1 else sizes.stop - 1))
         number = min(draw_strongest(-falls, 1, parts["number"] / 2, coins)[0] + 1, most)
         pairs = 0
         if number > LARGEST_BASIS and sizes.stop > 2:
-            pairs = _pairs(wanted - (number if sizes.start == 1 else 0), number)
+            pairs = _pairs(size - (number if sizes.start == 1 else 0), number)
         each = parts["items"] / (number + pairs)
         items = draw_strongest(supports, number, each, coins)
         bits = Bits(records, items)

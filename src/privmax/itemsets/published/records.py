@@ -75,7 +75,7 @@ class Records:
 
 
 class Bits:
-    """Which rows have each of a few items, as bits."""
+    """The rows that have each of a few items, as bits."""
 
     def __init__(self, records: Records, items: Sequence[int]) -> None:
         self._records = records
@@ -96,7 +96,7 @@ class Bits:
         return "Bits(<private>)"
 
     def supports(self, itemsets: Iterable[Sequence[int]]) -> NDArray[np.int64]:
-        """How many individuals have each itemset, all of whose items must be among the few."""
+        """Count the individuals with each itemset, all of whose items must be among the few."""
         weights = self._records.weights
         if weights is None:
             counts = [

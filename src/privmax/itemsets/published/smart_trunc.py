@@ -111,14 +111,14 @@ class SmartTrunc(Method):
         return [Found(itemset, support) for itemset, support in best.items()]
 
     def _keep(
-        self, level: Mapping[Itemset, int], earlier: Mapping[Itemset, int], wanted: bool, k: int
+        self, level: Mapping[Itemset, int], earlier: Mapping[Itemset, int], counts: bool, k: int
     ) -> tuple[dict[Itemset, int], dict[Itemset, int]]:
         """Return what to build the next level from, and the k best so far.
 
         Where the level itself was asked for, a longer itemset can only be among the k best if its
         parts are. Otherwise the best of the level are kept, with some to spare.
         """
-        if not wanted:
+        if not counts:
             return _first(level, k + self.spare), dict(earlier)
         best = _first({**earlier, **level}, k)
         return {itemset: support for itemset, support in best.items() if itemset in level}, best

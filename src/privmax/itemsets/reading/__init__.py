@@ -1,1 +1,1 @@
-"""How baskets are read: from text files, frames, matrices, lists, and tables of engines."""
+"""Reads baskets: from text files, frames, matrices, lists, and tables of engines."""

@@ -87,7 +87,7 @@ def _parse_compiled(
 
 
 def _parse(text: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int32], int]:
-    """Where each row ends, the numbers, and the largest. Raises all errors of a FIMI file."""
+    """Return the end of each row, the numbers, and the largest. Raises all errors of FIMI files."""
     ends, numbers, lines, count = [np.zeros(1, np.int64)], [np.zeros(0, np.int32)], 0, 0
     for chunk in _whole_lines(text):
         values, within = _numbers(chunk, lines)

@@ -19,7 +19,7 @@ from privmax.itemsets.baskets import Baskets
 _FALSE = ("0", "0.0", "false", "f", "no", "n")
 _TRUE = ("1", "1.0", "true", "t", "yes", "y")
 WORDS = dict.fromkeys(_FALSE, False) | dict.fromkeys(_TRUE, True)
-"""What a cell of a one-hot file may say, in capitals or not: all of it, whatever the file has."""
+"""All words that a cell of a one-hot file may have, in capitals or not, in any file."""
 
 ALLOWED = "0 or 1, true or false, t or f, yes or no, y or n"
 """The same for people."""

@@ -1,4 +1,4 @@
-"""Which data is read how: tables stay in their engine, everything else becomes `Baskets` in memory.
+"""Chooses a reader: tables stay in their engine, everything else becomes `Baskets` in memory.
 
 No engine is imported before someone brings one of its objects, or a path to Parquet files.
 """
@@ -300,7 +300,7 @@ def refuse_form(data: object, layout: Any, *, by: str | None = None) -> None:
         by: The column of groups, which a file of baskets without columns does not have.
 
     Examples:
-        >>> from privmax.itemsets.release import Layout
+        >>> from privmax.itemsets.mining import Layout
         >>> refuse_form("baskets.zip", Layout())
         Traceback (most recent call last):
         ...

@@ -33,7 +33,7 @@ from privmax.itemsets.reading.tables import (
 from privmax.itemsets.source import ItemsetSource
 from privmax.mechanisms.contract import Outcome
 from privmax.profile import Profile
-from privmax.sources.engines.base import ask
+from privmax.sources.asking import ask
 from privmax.sources.grouped import GROUP, NUMBER, GroupedRows, Grouping
 from privmax.sources.places import Files, find_files
 from privmax.sources.reading import require_rows
@@ -99,7 +99,7 @@ class GroupedBaskets(GroupedRows):
             self._stack = opened.pop_all()
 
     def profile(self, group: int) -> Profile:
-        """How many itemsets of a group are at each support. A group without rows has none."""
+        """Return how many itemsets of a group are at each support; none without rows."""
         return self._source(group).profile
 
     def list_unread(self) -> list[ItemsetSource]:
@@ -122,11 +122,11 @@ class GroupedBaskets(GroupedRows):
     def _rows(self, item: str, baskets: Sequence[str], columns: Columns) -> Any:
         """The rows that count, with keys of the wanted columns under our names."""
         table, user = self._table, columns.user
-        wanted = {ITEM: table[item]}
-        wanted |= {key: column_of(table, "basket", one) for key, one in name_keys(baskets).items()}
+        read = {ITEM: table[item]}
+        read |= {key: column_of(table, "basket", one) for key, one in name_keys(baskets).items()}
         if user is not None:
-            wanted[USER] = column_of(table, "user", user)
-        keys = {name: self._engine.key(column) for name, column in wanted.items()}
+            read[USER] = column_of(table, "user", user)
+        keys = {name: self._engine.key(column) for name, column in read.items()}
         needed = [ITEM, GROUP, *([USER] if columns.missing_users == DROP else [])]
         return keep_complete(table, {**keys, GROUP: self._group_key()}, needed)
 
@@ -186,12 +186,12 @@ class GroupedBaskets(GroupedRows):
         return group_entries(numbers[0], places.astype(np.int32), labels, owners)
 
     def _in_groups(self, drawn: Sequence[tuple[int, Outcome]], answer: Any) -> list[Any]:
-        """What the source of each group answers about its outcomes, in the order of `drawn`."""
+        """Return the answers of each group's source about its outcomes, in the order of `drawn`."""
         groups = dict[int, list[Outcome]]()
         for group, outcome in drawn:
             groups.setdefault(group, []).append(outcome)
-        found = {group: iter(answer(self._source(group), one)) for group, one in groups.items()}
-        return [next(found[group]) for group, _ in drawn]
+        answers = {group: iter(answer(self._source(group), one)) for group, one in groups.items()}
+        return [next(answers[group]) for group, _ in drawn]
 
 
 def open_groups(

@@ -27,7 +27,7 @@ from privmax.sources.table import Table
 from privmax.sources.users import NO_USER
 
 SINGLE = "the column of items has single values, not lists"
-"""Why a column of baskets is needed."""
+"""The reason why a column of baskets is needed."""
 
 
 def read_lists(table: Table, *, item: Any, user: Any = None, drops: bool = False) -> Baskets:
@@ -62,12 +62,12 @@ def read_arrays(
     All values are text.
     """
     refuse_lists(where, item)
-    wanted = [item, *([] if user is None else [user])]
+    needed = [item, *([] if user is None else [user])]
     shown = dialect_of(data).header_is_public
     index: dict[str, int] = {}
     people: dict[str, int] = {}
     codes, lengths, users = array("i"), array("q"), array("q")
-    with open_records(data, wanted, where, lists=(item,)) as (names, rows):
+    with open_records(data, needed, where, lists=(item,)) as (names, rows):
         place = place_in(names, "item", item, shown=shown)
         owner = None if user is None else place_in(names, "user", user, shown=shown)
         for line, cells in rows:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,19 @@ from privmax.errors import DataError
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.reading.codes import group_entries, group_rows, sort_codes
 from privmax.itemsets.reading.flags import ALLOWED, WORDS, FlagCheck, read_flag, refuse_items
+from privmax.sources.blocks import Block, list_rows
 from privmax.sources.conditions import Condition
 from privmax.sources.dialect import Dialect, dialect_of, read_delimiter
-from privmax.sources.files import matching_rows, open_records
+from privmax.sources.files import matching_rows, open_values
 from privmax.sources.places import Files
-from privmax.sources.separated import Rows, open_lines, open_named, place_in, refuse_repetition
+from privmax.sources.separated import (
+    Rows,
+    open_blocks,
+    open_lines,
+    open_named,
+    place_in,
+    refuse_repetition,
+)
 from privmax.sources.users import NO_USER
 
 
@@ -76,30 +85,50 @@ def read_long(
         ['bread', 'milk']
     """
     with ExitStack() as stack:
-        shown = dialect_of(data).header_is_public
-        if isinstance(data, Files) and (data.is_json or len(data.paths) > 1):
-            wanted = [*basket, item, *([] if user is None else [user])]
-            names, rows = stack.enter_context(open_records(data, wanted, where))
+        dialect = _dialect(data, separator)
+        shown = dialect.header_is_public
+        pieces: Iterator[tuple[int, Block | Rows]]
+        if isinstance(data, Files):
+            needed = [*basket, item, *([] if user is None else [user])]
+            files = replace(data, dialect=dialect)
+            names, pieces = stack.enter_context(open_values(files, needed, where))
+        elif where is None:
+            names, pieces = stack.enter_context(open_blocks(data, dialect))
         else:
-            opened = stack.enter_context(open_named(_place(data), _dialect(data, separator)))
+            opened = stack.enter_context(open_named(data, dialect))
             names = opened.names
-            rows = matching_rows(opened.rows, names, where, shown=shown)
+            pieces = iter([(2, matching_rows(opened.rows, names, where, shown=shown))])
         place = place_in(names, "item", item, shown=shown)
         keys = _Keys(names, shown, basket=basket, user=() if user is None else (user,))
-        if drops and user is not None:
-            owner = place_in(names, "user", user, shown=shown)
-            rows = ((line, cells) for line, cells in rows if cells[owner])
+        owner = place_in(names, "user", user, shown=shown) if drops and user is not None else None
         index: dict[str, int] = {}
         items = array("i")
-        for line, cells in rows:
-            cell = cells[place]
-            items.append(index.setdefault(cell, len(index)) if cell else -1)
-            keys.add(line, cells)
+        for first, piece in pieces:
+            if isinstance(piece, Block):
+                values, *keyed = piece.columns([place, *keys.places])
+                if not any("" in column for column in keyed):  # no row without basket or user
+                    items.extend(
+                        [index.setdefault(one, len(index)) if one else -1 for one in values]
+                    )
+                    keys.add_all(keyed)
+                    continue
+            for line, cells in _lines(first, piece):
+                if owner is None or cells[owner]:
+                    cell = cells[place]
+                    items.append(index.setdefault(cell, len(index)) if cell else -1)
+                    keys.add(line, cells)
     refuse_items(index)
     labels, codes = sort_codes(np.array(items, np.int32), list(index))
     return group_entries(
         keys.numbers("basket"), codes, labels, None if user is None else keys.numbers("user")
     )
+
+
+def _lines(first: int, piece: Block | Rows) -> Rows:
+    """Return the rows of a piece, one by one, each with its line."""
+    if isinstance(piece, Block):
+        return enumerate(list_rows(piece, range(piece.width)), first)
+    return piece
 
 
 def read_one_hot(
@@ -199,9 +228,9 @@ class _Keys:
 
     def __init__(self, names: Sequence[str], shown: bool, **columns: Sequence[str]) -> None:
         self._places = {
-            option: [place_in(names, option, name, shown=shown) for name in wanted]
-            for option, wanted in columns.items()
-            if wanted
+            option: [place_in(names, option, name, shown=shown) for name in chosen]
+            for option, chosen in columns.items()
+            if chosen
         }
         self._index: dict[str, dict[tuple[str, ...], int]] = {option: {} for option in self._places}
         self._numbers = {option: array("q") for option in self._places}
@@ -214,6 +243,19 @@ class _Keys:
                 raise DataError(f"Line {line} has no {option}.{remedy}")
             index = self._index[option]
             self._numbers[option].append(index.setdefault(key, len(index)))
+
+    @property
+    def places(self) -> list[int]:
+        """The places of all these columns."""
+        return list(chain.from_iterable(self._places.values()))
+
+    def add_all(self, columns: Sequence[Sequence[str]]) -> None:
+        """Add lines by their columns, in the order of `places`, none of whose cells is empty."""
+        following = iter(columns)
+        for option, places in self._places.items():
+            own, index = islice(following, len(places)), self._index[option]
+            numbers = [index.setdefault(key, len(index)) for key in zip(*own, strict=True)]
+            self._numbers[option].extend(numbers)
 
     def numbers(self, option: str) -> NDArray[np.int64]:
         """Return the numbers of the lines, from 0 on."""

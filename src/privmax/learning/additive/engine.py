@@ -15,7 +15,7 @@ Proof:      docs/proofs/additive.md
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from decimal import Decimal
@@ -28,10 +28,11 @@ from numpy.typing import NDArray
 
 from privmax.errors import DataError, EngineError, ParameterError, UnsupportedError
 from privmax.learning.additive.fitting import Sums
-from privmax.learning.additive.link import CURVATURES, LIMIT, RESIDUALS
+from privmax.learning.additive.link import LOGISTIC, Link
 from privmax.learning.additive.model import Part
+from privmax.sources.asking import ask
 from privmax.sources.engines import all_engines, embedded_engine, engine_of
-from privmax.sources.engines.base import Engine, ask
+from privmax.sources.engines.base import Engine
 
 PACKED = 1024
 """Cells of several features are packed into one number up to here."""
@@ -44,31 +45,31 @@ SETS = 64
 
 QUESTION = "the sums of a round"
 
-LABEL, KEY, SCORE, GROUP = "privmax_label", "privmax_key", "privmax_score", "privmax_group"
+TARGET, KEY, SCORE, GROUP = "privmax_target", "privmax_key", "privmax_score", "privmax_group"
 RESIDUAL, CURVE, PLACE = "privmax_residual", "privmax_curve", "privmax_place"
 SPOT = "privmax_spot"
 
-CLIPPED = f"GREATEST(LEAST({SPOT}, {4 * LIMIT} + {LABEL}), {LABEL})"
-"""Where a row of DuckDB has its residual and curvature in the table of the link: its spot is
-(score + LIMIT)·2 + label, with its score clipped.
-"""
+UNDECLARED, GONE = -1, -2
+"""In the place of a target: of a label that was not declared; of a row that is left out."""
+
+ReadTarget = Callable[[Engine, Any], Any]
+"""Writes the target of a row as an expression, from the engine and the column."""
 
 
 def open_rows(
-    table: Any, schema: Any, label: str, labels: NDArray[Any], stack: ExitStack
+    table: Any, schema: Any, column: str, target: ReadTarget, stack: ExitStack
 ) -> EngineRows:
     """Return the rows of an Ibis table, made ready by their engine.
 
     Args:
         table: Where they are.
         schema: Its columns, and the cells of each.
-        label: The column of labels.
-        labels: The two that are declared.
+        column: The column of targets.
+        target: What rows have there.
         stack: Closes what is kept for the fit.
 
     Raises:
         UnsupportedError: The engine has no grouping sets.
-        DataError: A label is not among those declared, or there are no rows.
     """
     import ibis
 
@@ -81,15 +82,15 @@ def open_rows(
         )
     engine.begin(table, stack)
     cells = schema.expressions(table)
-    first, second = (_is_label(engine, table[label], one) for one in labels.tolist())
     bundles = pack([column.cells for column in schema.columns])
     keys = {f"{KEY}{number}": bundle.key(cells) for number, bundle in enumerate(bundles)}
-    other = first.fill_null(False).ifelse(0, -1)
-    keys[LABEL] = second.fill_null(False).ifelse(1, other).cast("int16")
+    keys[TARGET] = target(engine, table[column]).cast("int16")
+    if engine.updates_tables:
+        keys |= {SPOT: ibis.literal(0, "int32"), RESIDUAL: ibis.literal(0, "int16")}
+    columns = table.select(**keys)
+    columns = columns.filter(columns[TARGET] != GONE)
     if not engine.updates_tables:
-        return EngineRows(engine, engine.keep(table.select(**keys), stack), bundles, stack)
-    running = {SPOT: ibis.literal(0, "int32"), RESIDUAL: ibis.literal(0, "int16")}
-    columns = table.select(**keys, **running)
+        return EngineRows(engine, engine.keep(columns, stack), bundles, stack)
     kept = engine.keep(columns, stack)
     if kept is columns:  # an expression, which cannot be updated
         return EngineRows(engine, kept, bundles, stack)
@@ -110,7 +111,7 @@ class Bundle:
 
     @property
     def size(self) -> int:
-        """How many numbers there are."""
+        """The number of values."""
         return prod(self.cells)
 
     def key(self, cells: Sequence[Any]) -> Any:
@@ -150,9 +151,9 @@ class EngineRows:
 
     Args:
         engine: What counts.
-        kept: A table with a packed key for each bundle, and the label: 0, 1, or −1 for another one.
+        kept: A table with a packed key for each bundle, and the target.
         bundles: What the keys hold.
-        held: Closes tables that a round makes.
+        stack: Closes tables that a round makes.
     """
 
     def __init__(self, engine: Engine, kept: Any, bundles: list[Bundle], stack: ExitStack) -> None:
@@ -161,7 +162,8 @@ class EngineRows:
         self._tables: dict[Part, Sums] = {}
         self._counted: dict[Part, tuple[Sums, Sums]] = {}
         self._bundle_of = {one: bundle for bundle in bundles for one in bundle.features}
-        self._link = self._link_table()
+        self._link = LOGISTIC
+        self._looked_up = self._link_table()
         self._labels: tuple[int, int] | None = None
 
     def __repr__(self) -> str:
@@ -169,15 +171,29 @@ class EngineRows:
 
     def labels(self) -> tuple[int, int]:
         if self._labels is None:
-            tally = self._kept.group_by(LABEL).agg(number=self._kept.count())
+            tally = self._kept.group_by(TARGET).agg(number=self._kept.count())
             rows = ask(QUESTION, self._engine.rows, tally)
             numbers = {int(label): int(number) for label, number in rows}
             if not numbers:
                 raise DataError("Found array with 0 sample(s): X has no rows.")
-            if -1 in numbers:
+            if UNDECLARED in numbers:
                 raise DataError("A label in y is not among the declared labels.")
             self._labels = numbers.get(0, 0), numbers.get(1, 0)
         return self._labels
+
+    def tally(self) -> Sums:
+        rows = self._score_rows([])
+        places = rows.select(**{PLACE: self._place(rows)})
+        counts = places.group_by(PLACE).agg(number=places.count())
+        totals = np.zeros(len(self._link.residuals), np.int64)
+        for place, number in ask(QUESTION, self._engine.rows, counts):
+            totals[int(place)] = int(number)
+        return totals
+
+    def use(self, link: Link) -> None:
+        self._link = link
+        self._looked_up = self._link_table()
+        self._counted.clear()
 
     def start(self, intercept: int) -> None:
         self._intercept = intercept
@@ -223,7 +239,7 @@ class EngineRows:
         Every cell of every set has a place of its own: the places of a set follow those of the set
         before. A column is null in the rows of sets that it is not part of.
         """
-        rows, ends, terms = self._score_rows(doubles), [0], []
+        rows, ends, terms = self._add_link(self._score_rows(doubles)), [0], []
         for names, shape in sets.items():
             place = names[0]
             for name, size in zip(names[1:], shape[1:], strict=True):
@@ -245,7 +261,7 @@ class EngineRows:
         return [(totals[0, start:end], totals[1, start:end]) for start, end in pairwise(ends)]
 
     def _score_rows(self, doubles: Sequence[Part]) -> Any:
-        """Return the rows with their keys, residual and curvature; and with groups, for pairs."""
+        """Return the rows with their keys, target and score; and with groups, for pairs."""
         import ibis
 
         grouped = dict(
@@ -267,23 +283,28 @@ class EngineRows:
             for feature in grouped
         }
         keys = [f"{KEY}{number}" for number in range(len(self._bundles))]
-        rows = rows.select(*keys, LABEL, **named, **{SCORE: sum(scores[1:], start=scores[0])})
+        rows = rows.select(*keys, TARGET, **named, **{SCORE: sum(scores[1:], start=scores[0])})
         for number, (part, table) in enumerate(self._tables.items()):
             if len(part.features) == 2:
                 rows = self._add_pair(rows, number, part, table)
-        key = (rows[SCORE].clip(-LIMIT, LIMIT) + LIMIT) * 2 + rows[LABEL]
-        rows = rows.mutate(**{f"{SCORE}_key": key.cast("int64")})
-        link = self._link
+        return rows
+
+    def _place(self, rows: Any) -> Any:
+        """Return the place of scored rows in the tables of the link."""
+        return self._link.places(rows[SCORE], rows[TARGET]).cast("int64")
+
+    def _add_link(self, rows: Any) -> Any:
+        """Return scored rows with their residual and curvature in the place of score and target."""
+        names = [name for name in rows.columns if name not in (SCORE, TARGET)]
+        rows = rows.mutate(**{f"{SCORE}_key": self._place(rows)})
+        link = self._looked_up
         rows = rows.join(link, rows[f"{SCORE}_key"] == link[f"{KEY}_link"])
-        return rows.select(*keys, *named, RESIDUAL, CURVE)
+        return rows.select(*names, RESIDUAL, CURVE)
 
     def _columns(
         self, bundle: Bundle, grouped: Mapping[int, tuple[int, ...]]
     ) -> dict[str, NDArray[np.int64]]:
-        """Return what the model says of every key of a bundle.
-
-        It is the score that its features add up to, and the group of each.
-        """
+        """Return the score that the model gives every key of a bundle, and the group of each."""
         columns: dict[str, NDArray[np.int64]] = {KEY: np.arange(bundle.size)}
         for part, table in self._tables.items():
             if len(part.features) == 1 and part.features[0] in bundle.features:
@@ -306,12 +327,12 @@ class EngineRows:
         return rows.mutate(**{SCORE: rows[SCORE] + rows[added]}).select(*columns)
 
     def _link_table(self) -> Any:
-        """Residual and curvature by (score + LIMIT)·2 + label."""
+        """Residual and curvature by place."""
         return self._table(
             {
-                f"{KEY}_link": np.arange(RESIDUALS.size),
-                RESIDUAL: RESIDUALS.T.ravel().astype(np.int64),
-                CURVE: np.repeat(CURVATURES.astype(np.int64), 2),
+                f"{KEY}_link": np.arange(len(self._link.residuals)),
+                RESIDUAL: self._link.residuals,
+                CURVE: self._link.curvatures,
             }
         )
 
@@ -348,13 +369,25 @@ class RunningRows(EngineRows):
         engine: DuckDB.
         kept: A table of our own, which has the two columns.
         bundles: What the keys hold.
-        held: Closes tables that a round makes.
+        stack: Closes tables that a round makes.
     """
 
     def start(self, intercept: int) -> None:
         super().start(intercept)
-        self._execute(f"UPDATE {self._name} SET {SPOT} = {2 * (intercept + LIMIT)} + {LABEL}")
+        place = self._link.factor * intercept + self._link.offset
+        self._execute(f"UPDATE {self._name} SET {SPOT} = {place} + {TARGET}")
         self._look_up()
+
+    def use(self, link: Link) -> None:
+        super().use(link)
+        self._look_up()
+
+    def tally(self) -> Sums:
+        if not self._is_running([]):
+            return super().tally()
+        query = f"SELECT {self._clipped}::BIGINT, COUNT(*) FROM {self._name} GROUP BY 1"
+        counts: Sums = self._fetch(query, len(self._link.residuals))[0]
+        return counts
 
     def residuals(self, parts: Sequence[Part]) -> list[Sums]:
         if not self._is_running(parts):
@@ -378,7 +411,8 @@ class RunningRows(EngineRows):
         number = self._number(part.features[0])
         sums = self._fetch(
             f"SELECT {KEY}{number}::BIGINT, SUM(kept.{RESIDUAL})::BIGINT, SUM({CURVE})::BIGINT "
-            f"FROM {self._name} AS kept JOIN {_quote(self._link)} ON {KEY}_link = {CLIPPED} "
+            f"FROM {self._name} AS kept JOIN {_quote(self._looked_up)} "
+            f"ON {KEY}_link = {self._clipped} "
             f"GROUP BY {KEY}{number}",
             self._bundles[number].size,
         )
@@ -387,7 +421,7 @@ class RunningRows(EngineRows):
     def add(self, part: Part, steps: Sums) -> None:
         super().add(part, steps)
         if self._is_running([part]):
-            changes = 2 * steps[self._places(part)]
+            changes = self._link.factor * steps[self._places(part)]
             small = self._table({f"{KEY}_step": np.arange(len(changes)), f"{SPOT}_step": changes})
             self._execute(
                 f"UPDATE {self._name} SET {SPOT} = {SPOT} + {SPOT}_step FROM {_quote(small)} "
@@ -410,6 +444,11 @@ class RunningRows(EngineRows):
         return all(len(part.features) == 1 for part in (*self._tables, *parts))
 
     @property
+    def _clipped(self) -> str:
+        """The place of a row in the tables of the link: its spot, with its score clipped."""
+        return f"GREATEST(LEAST({SPOT}, {2 * self._link.offset} + {TARGET}), {TARGET})"
+
+    @property
     def _name(self) -> str:
         return _quote(self._kept)
 
@@ -417,7 +456,7 @@ class RunningRows(EngineRows):
         """Give every row the residual that goes with its score."""
         self._execute(
             f"UPDATE {self._name} AS kept SET {RESIDUAL} = link.{RESIDUAL} "
-            f"FROM {_quote(self._link)} AS link WHERE {KEY}_link = {CLIPPED}"
+            f"FROM {_quote(self._looked_up)} AS link WHERE {KEY}_link = {self._clipped}"
         )
 
     def _fetch(self, query: str, size: int) -> NDArray[np.int64]:
@@ -455,6 +494,17 @@ def _wrap(rows: Any, query: str) -> Any:
     return operations.SQLStringView(
         parent=named.op(), query=query.format(name), schema=types
     ).to_expr()
+
+
+def label_targets(labels: NDArray[Any]) -> ReadTarget:
+    """Return what writes labels as targets: 0, 1, or `UNDECLARED` for another one."""
+
+    def read(engine: Engine, column: Any) -> Any:
+        first, second = (_is_label(engine, column, one) for one in labels.tolist())
+        other = first.fill_null(False).ifelse(0, UNDECLARED)
+        return second.fill_null(False).ifelse(1, other)
+
+    return read
 
 
 def _is_label(engine: Engine, column: Any, label: Any) -> Any:

@@ -37,8 +37,9 @@ def add_up(codes: NDArray[Any], weights: NDArray[np.int16], sums: NDArray[np.int
 @entry
 def look_up(
     scores: NDArray[np.int32],
-    labels: NDArray[np.bool_],
+    targets: NDArray[np.int16],
     residuals: NDArray[np.int16],
+    factor: int,
     limit: int,
     result: NDArray[np.int16],
 ) -> None:
@@ -46,11 +47,13 @@ def look_up(
 
     Args:
         scores: Of the rows.
-        labels: Of the rows.
-        residuals: The public table: by label, and by score + limit.
+        targets: Of the rows.
+        residuals: The public table of a link.
+        factor: Of scores, in the places of that table.
         limit: Where scores are clipped.
         result: Where residuals are written.
     """
+    offset = abs(factor) * limit
     for row in range(len(scores)):
-        clipped = min(max(scores[row], -limit), limit) + limit
-        result[row] = residuals[1 if labels[row] else 0, clipped]
+        clipped = min(max(scores[row], -limit), limit)
+        result[row] = residuals[factor * clipped + offset + targets[row]]

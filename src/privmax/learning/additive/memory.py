@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.learning.additive.fitting import Sums
-from privmax.learning.additive.link import CURVATURES, LIMIT, RESIDUALS
+from privmax.learning.additive.link import LIMIT, LOGISTIC, Link
 from privmax.learning.additive.model import Codes, Part
 
 COMPILED_FROM = 1 << 24
@@ -27,17 +27,21 @@ class MemoryRows:
 
     Args:
         codes: The cell of every value, a row for each feature.
-        labels: False or True for each example.
+        targets: Of each example: False or True for labels, otherwise whole numbers.
         compiled: Whether to count with compiled code; by default where it pays.
     """
 
     def __init__(
-        self, codes: Codes, labels: NDArray[np.bool_], compiled: bool | None = None
+        self,
+        codes: Codes,
+        targets: NDArray[np.bool_] | NDArray[np.int16],
+        compiled: bool | None = None,
     ) -> None:
         self._codes = codes
-        self._labels = labels
-        self._scores = np.zeros(len(labels), np.int32)
-        self._found: NDArray[np.int16] | None = None
+        self._targets = targets.astype(np.int16)
+        self._link = LOGISTIC
+        self._scores = np.zeros(len(targets), np.int32)
+        self._cached: NDArray[np.int16] | None = None
         if compiled is None:
             compiled = codes.size >= COMPILED_FROM and find_spec("numba") is not None
         self._kernel: Any = None
@@ -50,12 +54,19 @@ class MemoryRows:
         return "MemoryRows(<private>)"
 
     def labels(self) -> tuple[int, int]:
-        second = int(np.count_nonzero(self._labels))
-        return len(self._labels) - second, second
+        second = int(np.count_nonzero(self._targets))
+        return len(self._targets) - second, second
+
+    def tally(self) -> Sums:
+        places = self._link.places(self._scores, self._targets)
+        return np.bincount(places, minlength=len(self._link.residuals))
+
+    def use(self, link: Link) -> None:
+        self._link, self._cached = link, None
 
     def start(self, intercept: int) -> None:
         self._scores[:] = intercept
-        self._found = None
+        self._cached = None
 
     def residuals(self, parts: Sequence[Part]) -> list[Sums]:
         residuals = self._residuals()
@@ -65,7 +76,8 @@ class MemoryRows:
         return [_total(self._places(part), weights, part.size) for part in parts]
 
     def sums(self, part: Part) -> tuple[Sums, Sums]:
-        residuals, curves = self._residuals(), CURVATURES[self._clip()]
+        residuals = self._residuals()
+        curves = self._link.curvatures[self._link.places(self._scores, self._targets)]
         if self._kernel is not None:
             return self._add_up(part, residuals), self._add_up(part, curves)
         places = self._places(part)
@@ -74,22 +86,21 @@ class MemoryRows:
 
     def add(self, part: Part, steps: Sums) -> None:
         self._scores += steps.astype(np.int32)[self._places(part)]
-        self._found = None
-
-    def _clip(self) -> NDArray[np.int32]:
-        """Scores as places in the tables of the link."""
-        return np.clip(self._scores, -LIMIT, LIMIT) + LIMIT
+        self._cached = None
 
     def _residuals(self) -> NDArray[np.int16]:
-        if self._found is None and self._kernel is not None:
-            residuals = np.empty(len(self._scores), np.int16)
-            self._kernel.look_up(self._scores, self._labels, RESIDUALS, LIMIT, residuals)
-            self._found = residuals
-        elif self._found is None:
-            clipped = self._clip()
-            self._found = np.where(self._labels, RESIDUALS[1][clipped], RESIDUALS[0][clipped])
-        assert self._found is not None
-        return self._found
+        if self._cached is None:
+            self._cached = self._look_up()
+        return self._cached
+
+    def _look_up(self) -> NDArray[np.int16]:
+        link, scores, targets = self._link, self._scores, self._targets
+        if self._kernel is None:
+            found: NDArray[np.int16] = link.residuals[link.places(scores, targets)]
+            return found
+        residuals = np.empty(len(scores), np.int16)
+        self._kernel.look_up(scores, targets, link.residuals, link.factor, LIMIT, residuals)
+        return residuals
 
     def _places(self, part: Part) -> NDArray[Any]:
         """Return the entry of the table that each row has.

@@ -6,7 +6,7 @@ Everything in it was released, or follows from what was released and the schema.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any, Self
 
@@ -21,7 +21,7 @@ Codes = NDArray[np.unsignedinteger[Any]]
 
 @dataclass(frozen=True)
 class Part:
-    """What a term looks at: one feature, or two, each with its cells put into groups.
+    """One feature, or two, each with its cells put into groups: a term has a table of these.
 
     features   their numbers
     groups     for each feature the group of every cell
@@ -32,12 +32,12 @@ class Part:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many groups each feature has."""
+        """The number of groups of each feature."""
         return tuple(max(groups) + 1 for groups in self.groups)
 
     @property
     def size(self) -> int:
-        """How many entries its table has."""
+        """The number of entries of its table."""
         return prod(self.shape)
 
     def places(self, codes: Codes) -> NDArray[np.intp]:
@@ -62,6 +62,10 @@ class AdditiveModel:
     intercept   in steps of 1/256
     tables      for each part that was chosen its table, in the same steps
     path        which part each round chose, by its features
+    noise       for each part the deviation of the noise in its entries, about, in the same steps;
+                none with too many cells side by side, and in records of earlier versions
+    weights     for each part the sums of curvatures that its rounds released, added up
+    counts      noisy counts of both labels, by chance in tenths; None: they were not counted
 
     Examples:
         >>> model = AdditiveModel(0, {Part((0,), ((0, 1),)): (-256, 256)}, ((0,),))
@@ -72,6 +76,9 @@ class AdditiveModel:
     intercept: int
     tables: Mapping[Part, tuple[int, ...]]
     path: tuple[tuple[int, ...], ...] = ()
+    noise: Mapping[Part, tuple[int, ...]] = field(default_factory=dict)
+    weights: Mapping[Part, tuple[int, ...]] = field(default_factory=dict)
+    counts: tuple[tuple[int, int], ...] | None = None
 
     def __repr__(self) -> str:
         return f"<additive model: intercept {self.intercept}, {len(self.tables)} tables>"
@@ -99,6 +106,11 @@ class AdditiveModel:
                 "features": list(part.features),
                 "groups": [list(groups) for groups in part.groups],
                 "table": list(table),
+                **{
+                    name: list(more[part])
+                    for name, more in (("noise", self.noise), ("weights", self.weights))
+                    if part in more
+                },
             }
             for part, table in self.tables.items()
         ]
@@ -106,6 +118,7 @@ class AdditiveModel:
             "intercept": self.intercept,
             "tables": tables,
             "path": [list(features) for features in self.path],
+            **({} if self.counts is None else {"counts": [list(one) for one in self.counts]}),
         }
 
     @classmethod
@@ -117,23 +130,27 @@ class AdditiveModel:
             >>> AdditiveModel.from_json(model.to_json()) == model
             True
         """
-        tables = {
-            Part(tuple(one["features"]), tuple(map(tuple, one["groups"]))): tuple(one["table"])
+        parts = {
+            Part(tuple(one["features"]), tuple(map(tuple, one["groups"]))): one
             for one in written["tables"]
         }
-        return cls(written["intercept"], tables, tuple(map(tuple, written["path"])))
+        tables, noise, weights = (
+            {part: tuple(one[name]) for part, one in parts.items() if name in one}
+            for name in ("table", "noise", "weights")
+        )
+        path = tuple(map(tuple, written["path"]))
+        counts = tuple(map(tuple, written["counts"])) if "counts" in written else None
+        return cls(written["intercept"], tables, path, noise, weights, counts)
 
 
-def join_cells(cells: int, most: int) -> tuple[int, ...]:
-    """Cells put into at most so many groups of neighbors.
+def is_sum(number: object) -> bool:
+    """Return whether a number that was read may be a noisy sum.
 
     Examples:
-        >>> join_cells(5, 2), join_cells(2, 8)
-        ((0, 0, 0, 1, 1), (0, 1))
+        >>> is_sum(-5), is_sum(1 << 63), is_sum(1.0)
+        (True, False, False)
     """
-    if cells <= most:
-        return tuple(range(cells))
-    return tuple(cell * most // cells for cell in range(cells))
+    return type(number) is int and abs(number) < 1 << 63
 
 
 def single(feature: int, cells: int) -> Part:

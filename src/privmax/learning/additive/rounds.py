@@ -1,4 +1,4 @@
-"""What each release of an additive fit costs, and the noise it gets. All of it is public.
+"""Costs and noise of the releases of an additive fit. All of it is public.
 
 One release of the two label counts, then rounds. A round chooses a part by the exponential
 mechanism (unless parts are taken in turn), and releases the sums of residuals and of curvatures in
@@ -29,7 +29,7 @@ from privmax.mechanisms.contract import Relation, read_relation
 from privmax.mechanisms.exponential import Exponential
 from privmax.noise import bulk
 from privmax.noise.coins import SYSTEM, Coins
-from privmax.numbers import positive, probability, whole
+from privmax.numbers import as_given, positive, probability, whole
 from privmax.parameters import Exact, Parameter, Parameters, Whole, parameter
 from privmax.privacy import ADD_REMOVE, REPLACE, Neighbors, Privacy
 
@@ -83,7 +83,7 @@ class SumNoise:
 
 @dataclass(frozen=True)
 class RoundNoise:
-    """What one round draws with.
+    """The mechanisms and noise of one round.
 
     chooser      draws a part; None: parts are taken in turn
     residuals    noise on the sums of residuals
@@ -147,7 +147,7 @@ def read_accounting(name: str, value: object) -> str:
 
 
 class AdditiveRounds(Parameters):
-    """How a fit spends (epsilon, delta): the terms of all its releases, which are public.
+    """The split of (epsilon, delta) over the releases of a fit, which is public.
 
     Args:
         epsilon: What the fit costs.
@@ -181,6 +181,16 @@ class AdditiveRounds(Parameters):
     ranked = True
     bounded_range = False
 
+    @property
+    def tallies(self) -> int:
+        """The number of times that rows are counted, each in one of several places."""
+        return 1
+
+    @property
+    def tally(self) -> Fraction:
+        """Share of the budget for each of these counts."""
+        return INTERCEPT
+
     def __post_init__(self) -> None:
         """Read what was given, and refuse accounting that is not proved for it."""
         super().__post_init__()
@@ -193,7 +203,7 @@ class AdditiveRounds(Parameters):
 
     @cached_property
     def rho(self) -> Fraction | None:
-        """What it costs in concentrated privacy; None without a delta.
+        """The cost in concentrated privacy; None without a delta.
 
         By losses it is more than what epsilon and delta have room for in ρ alone.
         """
@@ -202,23 +212,33 @@ class AdditiveRounds(Parameters):
         epsilon = self.epsilon if self.accounting == ZCDP else _stretch_epsilon(self)
         return largest_rho(epsilon, self.delta)
 
+    @property
+    def single(self) -> Fraction:
+        """Share of the budget for each round on single features."""
+        return (1 - self.tally * self.tallies - (PAIRS if self.pairs else 0)) / self.rounds
+
+    @property
+    def double(self) -> Fraction:
+        """Share of the budget for each round on pairs; 0 where there are none."""
+        return PAIRS / self.pairs if self.pairs else Fraction(0)
+
     @cached_property
     def counts(self) -> SumNoise:
-        """Noise on the two label counts: one row adds 1 to one of them."""
+        """Noise on a tally, such as the two label counts: one row adds 1 to one of its counts."""
         if self.rho is None:
-            return SumNoise(scale=self._factor / (self.epsilon * INTERCEPT))
-        return _gaussian(squared_sensitivity(1, self.neighbors, signed=False), self.rho * INTERCEPT)
+            return SumNoise(scale=self._factor / (self.epsilon * self.tally))
+        squared = squared_sensitivity(1, self.neighbors, signed=False)
+        return _gaussian(squared, self.rho * self.tally)
 
     @cached_property
     def singles(self) -> RoundNoise:
-        """What a round on single features draws with."""
-        part = 1 - INTERCEPT - (PAIRS if self.pairs else 0)
-        return self._round(part / self.rounds, greedy=self.order == GREEDY)
+        """The mechanisms and noise of a round on single features."""
+        return self._round(self.single, greedy=self.order == GREEDY)
 
     @cached_property
     def doubles(self) -> RoundNoise:
-        """What a round on pairs draws with; a pair is always chosen."""
-        return self._round(PAIRS / self.pairs, greedy=True)
+        """The mechanisms and noise of a round on pairs; a pair is always chosen."""
+        return self._round(self.double, greedy=True)
 
     def program(self) -> Program:
         """Return all releases, each with what one individual moves at most.
@@ -232,7 +252,7 @@ class AdditiveRounds(Parameters):
             *([(self.doubles, self.pairs)] if self.pairs else []),
         ]
         draws = [(one.chooser.epsilon, times) for one, times in groups if one.chooser is not None]
-        noise = [(1, self.counts, 1)]
+        noise = [(1, self.counts, self.tallies)]
         for one, times in groups:
             noise += [(CLIP, one.residuals, times), (CURVE, one.curvatures, times)]
         gaussians = [
@@ -244,7 +264,7 @@ class AdditiveRounds(Parameters):
         """Refuse a budget for which there is no noise, before anything is read or charged.
 
         Raises:
-            ParameterError: Epsilon is too small.
+            ParameterError: Epsilon is too small or too large, or delta is 1.
         """
         _ = self.rho  # which says what is wrong with delta
         try:
@@ -254,10 +274,7 @@ class AdditiveRounds(Parameters):
                 noise.draw(0, SYSTEM)  # which meets what the sampler refuses
         except ParameterError:
             number = self.rounds + self.pairs
-            raise ParameterError(
-                "epsilon", float(self.epsilon), f"it leaves too little for each of {number} rounds",
-                "Use a larger epsilon; common values are between 0.1 and 3.",
-            ) from None  # fmt: skip
+            raise beyond_noise(self.epsilon, f"each of {number} rounds") from None
 
     def _check_losses(self) -> None:
         """Refuse privacy loss distributions where no worst case of them is known."""
@@ -274,7 +291,7 @@ class AdditiveRounds(Parameters):
 
     @property
     def _factor(self) -> int:
-        """How many rows one individual changes, one taken away and one added counting as two."""
+        """The number of rows that one individual changes; a replaced row counts as two."""
         return 2 if self.neighbors == REPLACE else 1
 
     def _round(self, part: Fraction, *, greedy: bool) -> RoundNoise:
@@ -300,6 +317,44 @@ class AdditiveRounds(Parameters):
         # Some scores rise while others fall: two drift apart by twice the sensitivity.
         chooser = Exponential(epsilon=epsilon, neighbors=REPLACE) if greedy else None
         return RoundNoise(chooser, *sums)
+
+
+class CalibratedRounds(AdditiveRounds):
+    """Rounds after which labels are counted once more, by the chance that the model gives them.
+
+    Ledgers keep the name with each request, so fits without that count are found as before.
+
+    Examples:
+        >>> CalibratedRounds(epsilon=1, delta=1e-6).tallies
+        2
+    """
+
+    @property
+    def tallies(self) -> int:
+        """The number of times that labels are counted."""
+        return 2
+
+
+def read_switch(name: str, value: object) -> bool:
+    """Read a parameter that is on or off."""
+    if isinstance(value, bool):
+        return value
+    raise ParameterError(name, value, "it must be True or False", "It is False by default.")
+
+
+def beyond_noise(epsilon: Fraction, use: str) -> ParameterError:
+    """Return the error for an epsilon for which there is no noise.
+
+    Args:
+        epsilon: What was given.
+        use: What a small one leaves too little for.
+    """
+    large = epsilon > 1
+    return ParameterError(
+        "epsilon", as_given(epsilon),
+        "it is too large for any noise" if large else f"it leaves too little for {use}",
+        f"Use a {'smaller' if large else 'larger'} one; common values are between 0.1 and 3.",
+    )  # fmt: skip
 
 
 def _gaussian(squared: int, rho: Fraction) -> SumNoise:

@@ -26,8 +26,17 @@ def title(part: Part, schema: Schema) -> str:
     return _TIMES.join(f'"{name}"' if _TIMES in name else name for name in names)
 
 
-def tell_entries(model: AdditiveModel, schema: Schema) -> list[str]:
-    """Return the entries of all tables in words, the largest first, such as "age < 20: −1.25"."""
+def tell_entries(
+    model: AdditiveModel, schema: Schema, step: float = 1 / ONE, decimals: int = 2
+) -> list[str]:
+    """Return the entries of all tables in words, the largest first, such as "age < 20: −1.25".
+
+    Args:
+        model: The tables.
+        schema: Their columns.
+        step: What one step of an entry is.
+        decimals: As many are written.
+    """
     entries = [
         (entry, words)
         for part, table in model.tables.items()
@@ -35,18 +44,38 @@ def tell_entries(model: AdditiveModel, schema: Schema) -> list[str]:
         if entry
     ]
     entries.sort(key=lambda one: (-abs(one[0]), one[1]))
-    return [f"{words}: {with_sign(entry / ONE)}" for entry, words in entries]
+    return [f"{words}: {with_sign(entry * step, decimals)}" for entry, words in entries]
 
 
-def tell_shapes(model: AdditiveModel, schema: Schema) -> dict[str, list[dict[str, Any]]]:
-    """Return every table by the names of its columns, a record for each entry."""
+def tell_shapes(
+    model: AdditiveModel, schema: Schema, step: float = 1 / ONE, adds: str = "log_odds"
+) -> dict[str, list[dict[str, Any]]]:
+    """Return every table by the names of its columns, a record for each entry.
+
+    A record has the deviation of the noise in the entry, where that is known.
+
+    Args:
+        model: The tables.
+        schema: Their columns.
+        step: What one step of an entry is.
+        adds: What entries are called.
+    """
     return {
         title(part, schema): [
-            {"cell": words, "log_odds": entry / ONE}
-            for words, entry in zip(name_entries(part, schema), table, strict=True)
+            {"cell": words, adds: entry * step, **more}
+            for words, entry, more in zip(
+                name_entries(part, schema), table, _tell_noise(model, part, step), strict=True
+            )
         ]
         for part, table in model.tables.items()
     }
+
+
+def _tell_noise(model: AdditiveModel, part: Part, step: float) -> list[dict[str, float]]:
+    """Return what records have of the noise in each entry of a table."""
+    if part not in model.noise:
+        return [{}] * part.size
+    return [{"noise": one * step} for one in model.noise[part]]
 
 
 def name_entries(part: Part, schema: Schema) -> list[str]:
@@ -81,11 +110,11 @@ def name_cells(column: Column, cells: Sequence[int]) -> str:
     )
 
 
-def with_sign(value: float) -> str:
+def with_sign(value: float, decimals: int = 2) -> str:
     """Return a number with its sign.
 
     Examples:
-        >>> with_sign(-1.25)
-        '−1.25'
+        >>> with_sign(-1.25), with_sign(12_345.6, 0)
+        ('−1.25', '+12,346')
     """
-    return f"{value:+.2f}".replace("-", "−")
+    return f"{value:+,.{decimals}f}".replace("-", "−")

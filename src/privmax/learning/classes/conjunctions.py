@@ -128,7 +128,7 @@ class Disjunction:
 
 @dataclass(frozen=True, repr=False)
 class _Rules(Tunable):
-    """What conjunctions and disjunctions have in common: sets of tests of different features."""
+    """Sets of tests of different features, for conjunctions and disjunctions."""
 
     binary: ClassVar[bool] = True
 

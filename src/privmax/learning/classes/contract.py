@@ -1,4 +1,4 @@
-"""What a hypothesis class answers: three methods, and nothing in it comes from the data.
+"""The contract of hypothesis classes: three methods, and nothing that comes from the data.
 
 A class of your own needs no base class. `score` may return `Counts(array)` with the number of
 correct examples of every hypothesis; a class too large to list answers `Scores`'s four questions
@@ -59,7 +59,7 @@ class Hypothesis(Protocol):
 
 
 class Scores(Protocol):
-    """How many examples each hypothesis gets right, from the top down.
+    """The numbers of examples that hypotheses get right, from the top down.
 
     All hypotheses count. It is private.
     """
@@ -108,7 +108,7 @@ class HypothesisClass(Protocol):
 
 
 class Tunable:
-    """What scikit-learn asks of a parameter that has parameters of its own.
+    """Give scikit-learn the parameters of a parameter.
 
     With it a grid search over `PrivateERM` can name `hypotheses__cells`. Only `set_params` changes
     a class once it is made, and scikit-learn calls it on clones. A class of your own needs this

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
 from privmax.learning.classes.contract import Codes, Counts, Shape, Tunable, blocks
-from privmax.learning.scoring import call_quietly
+from privmax.learning.labels import call_quietly
 
 
 @dataclass(frozen=True)

@@ -251,7 +251,7 @@ class LinearGrid(Tunable):
         return _split_on_host(_placing(self._grid, self.schema, features))
 
     def _tally(self) -> Tally:
-        """What counts: the fused kernel where it can run."""
+        """Return the counter: the fused kernel where it can run."""
         if self._library == "torch" and str(self.device).startswith("cuda"):
             try:
                 from privmax.learning.classes import linear_triton
@@ -311,7 +311,7 @@ class Tally(Protocol):
     """
 
     def splitting(self, cuts: list[NDArray[np.float64]], levels: int) -> Split:
-        """Return what puts rows of numbers on the grid of these cuts, where `add` wants them."""
+        """Return a function that puts rows of numbers on the grid of these cuts, for `add`."""
         ...
 
     def add(self, cells: Any, sign: int) -> None:

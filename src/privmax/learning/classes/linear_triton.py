@@ -32,7 +32,7 @@ MOST_FEATURES = 256
 """A tile of directions and several of examples must fit the memory of a multiprocessor."""
 
 _LEAST_FEATURES = 32
-"""What one instruction of the matrix units takes."""
+"""The number of features that one instruction of the matrix units takes."""
 
 _EXACT_KINDS = "?bhilqefd"
 """Kinds of NumPy's numbers that the card turns into 64-bit floats as a processor does."""
@@ -43,7 +43,7 @@ _TOGETHER = 8
 
 @dataclass(frozen=True)
 class Tile:
-    """How the work is cut up. All but stages are powers of 2.
+    """The sizes of blocks of work. All but stages are powers of 2.
 
     Args:
         directions, examples: Whose products are made together.

@@ -26,7 +26,7 @@ Cuts = list[NDArray[np.float64] | Splits]
 are numbered one after another.
 """
 Threshold = float | Split
-"""What a feature is compared with, or a test of a column of a schema."""
+"""A number to compare a feature with, or a test of a column of a schema."""
 
 _ENTRIES = 1 << 20
 """Entries of X turned over at a time: few enough to stay near the processor while each feature is
@@ -181,7 +181,7 @@ def check_schema(hypotheses: Any) -> None:
             raise ParameterError(
                 name,
                 getattr(hypotheses, name),
-                "the schema says it for every column",
+                "the schema already sets it for every column",
                 "Leave it out.",
             )
 

@@ -1,4 +1,4 @@
-"""Which model fits: a public table of rows × epsilon, tests and columns.
+"""The choice of a model, by a public table of rows × epsilon, tests and columns.
 
 The table was made on invented data by lab/benchmarks/quality/classifier.py and then fixed. It sees
 public facts and a count that was released, so it is post-processing.
@@ -35,12 +35,15 @@ MOST_TESTS = 1 << 11
 MOST_WORK = 1 << 32
 """Entries of tables of two columns, over all rows, beyond which counting them takes minutes."""
 
-PER_BIT = {TEST: 2, TREE: 3}
+PER_BIT = {TEST: 1, TREE: 2}
 """Rows × epsilon for each binary digit of the number of rules of a class. With fewer, the draw is
 hardly better than a guess, or than one of a smaller class.
+
+The noise of a count is 25 rows × epsilon, more than this for a test. So a test is fitted wherever
+rows are counted: with too few it is as good as one label for all, with enough it is far better.
 """
 
-ADDED = {True: (3_000, 8_000), False: (1_000, 4_000)}
+ADDED = {True: (3_000, 6_000), False: (1_000, 2_500)}
 """Rows × epsilon from which additive models are better than one test, and than a tree: without a
 delta, and with one.
 """
@@ -48,7 +51,7 @@ delta, and with one.
 
 @dataclass(frozen=True)
 class Facts:
-    """What is public of the columns.
+    """The public facts about columns.
 
     columns   how many there are
     tests     thresholds and categories that a column is compared with, in all
@@ -59,7 +62,7 @@ class Facts:
 
     @classmethod
     def of(cls, schema: Schema) -> Facts:
-        """Return those of a schema.
+        """Return the facts of a schema.
 
         Examples:
             >>> from privmax.learning import Number
@@ -92,12 +95,12 @@ class Facts:
             'additive model'
         """
         doubles = math.comb(self.columns, 2)
-        looked = doubles if doubles <= MOST_PAIRS else math.comb(ROUNDS, 2)
-        work = {TREE: 2 * doubles * rows, PAIRS: INTERACTIONS * looked * rows}
+        pairs = doubles if doubles <= MOST_PAIRS else math.comb(ROUNDS, 2)
+        work = {TREE: 2 * doubles * rows, PAIRS: INTERACTIONS * pairs * rows}
         return tuple(one for one in self.members() if work.get(one, 0) <= MOST_WORK)
 
 
-def decide(facts: Facts, rows: int, epsilon: Fraction, *, pure: bool) -> str:
+def decide(facts: Facts, rows: int, epsilon: Fraction, *, pure: bool, counted: bool = True) -> str:
     """Return the model for so many rows and such an epsilon.
 
     Args:
@@ -105,19 +108,22 @@ def decide(facts: Facts, rows: int, epsilon: Fraction, *, pure: bool) -> str:
         rows: How many there are: a public number, or a noisy count.
         epsilon: What the fit costs.
         pure: Whether delta is 0.
+        counted: Whether the number of rows is a noisy count.
 
     Examples:
         >>> facts = Facts(columns=14, tests=290)
-        >>> [decide(facts, rows, Fraction(1), pure=False) for rows in (15, 30, 300, 30_000)]
-        ['one label for all', 'one test', 'tree of depth 2', 'additive model with pairs']
+        >>> [decide(facts, rows, Fraction(1), pure=False) for rows in (0, 30, 300, 30_000)]
+        ['one test', 'one test', 'tree of depth 2', 'additive model with pairs']
+        >>> decide(facts, 5, Fraction(1), pure=False, counted=False)
+        'one label for all'
     """
     stumps = stump_count(facts.tests, 2)
-    beside_test, beside_tree = ADDED[pure]
+    over_test, over_tree = ADDED[pure]
     members = facts.quick(rows)
     least = {
-        TEST: PER_BIT[TEST] * stumps.bit_length(),
+        TEST: 0 if counted else PER_BIT[TEST] * stumps.bit_length(),
         TREE: PER_BIT[TREE] * (facts.tests * stumps**2).bit_length(),
-        ADDITIVE: beside_tree if TREE in members else beside_test,
+        ADDITIVE: over_tree if TREE in members else over_test,
     }
     least[PAIRS] = least[ADDITIVE]
     return [one for one in members if rows * epsilon >= least.get(one, 0)][-1]

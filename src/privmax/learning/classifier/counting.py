@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from privmax.learning.additive.fitting import Rows
+from privmax.learning.additive.fitting import ExampleRows
 from privmax.learning.additive.link import CLIP, LIMIT
 from privmax.learning.additive.model import Part, pair, single
 from privmax.learning.classes.stumps import Ints
@@ -25,7 +25,7 @@ _SETS = 1 << 8
 """Tables counted at a time."""
 
 
-def count_labels(rows: Rows, parts: Sequence[Part]) -> list[Ints]:
+def count_labels(rows: ExampleRows, parts: Sequence[Part]) -> list[Ints]:
     """Return for every part [label, entry]: how many rows have this label and this entry.
 
     Examples:
@@ -37,12 +37,12 @@ def count_labels(rows: Rows, parts: Sequence[Part]) -> list[Ints]:
     sums = []
     for score, unit in ((LIMIT, -CLIP), (-LIMIT, CLIP)):  # the first label, then the second
         rows.start(score)
-        found = [
+        counts = [
             sums_of
             for start in range(0, len(parts), _SETS)
             for sums_of in rows.residuals(parts[start : start + _SETS])
         ]
-        sums.append([one // unit for one in found])
+        sums.append([one // unit for one in counts])
     return [np.stack(both) for both in zip(*sums, strict=True)]
 
 
@@ -57,7 +57,7 @@ class Tables:
         doubles: Whether two columns are counted together.
     """
 
-    def __init__(self, rows: Rows, schema: Schema, *, doubles: bool) -> None:
+    def __init__(self, rows: ExampleRows, schema: Schema, *, doubles: bool) -> None:
         self._cells = [column.cells for column in schema.columns]
         self._splits = splits_of(schema)
         features = range(schema.features)

@@ -1,6 +1,6 @@
 """The fit: count rows with noise, decide by the public table, fit the model that it names.
 
-All that depends on data are whole numbers that `Rows` counts. They leave this file through
+All that depends on data are whole numbers that `ExampleRows` counts. They leave this file through
 permute-and-flip, with noise, or through the rounds of an additive model, and nothing else does.
 
 Proof:      docs/proofs/classifier.md
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from privmax.learning.additive.fitting import Layout, Rows, fit_rounds
+from privmax.learning.additive.fitting import CellLayout, ExampleRows, fit_rounds
 from privmax.learning.classes.contract import Counts, Scores, Shape
 from privmax.learning.classes.stumps import Ints, Stump, is_below, stump_scores
 from privmax.learning.classes.trees import Tree, TreeScores
@@ -21,7 +21,7 @@ from privmax.learning.classifier.counting import Tables
 from privmax.learning.classifier.model import (
     WAYS,
     ClassifierModel,
-    Rule,
+    CountedRule,
     class_of,
     find_leaves,
 )
@@ -32,7 +32,9 @@ from privmax.noise.coins import Coins
 from privmax.noise.samplers import discrete_laplace
 
 
-def fit_best(rows: Rows, schema: Schema, terms: ClassifierTerms, coins: Coins) -> ClassifierModel:
+def fit_best(
+    rows: ExampleRows, schema: Schema, terms: ClassifierTerms, coins: Coins
+) -> ClassifierModel:
     """Fit the model that the table names: what is returned is released.
 
     Args:
@@ -45,7 +47,9 @@ def fit_best(rows: Rows, schema: Schema, terms: ClassifierTerms, coins: Coins) -
     counted = None if terms.n is not None else count_rows(number, terms, coins)
     known = counted if terms.n is None else terms.n
     assert known is not None, "it is public or was counted"
-    member = decide(Facts.of(schema), known, terms.epsilon, pure=not terms.delta)
+    member = decide(
+        Facts.of(schema), known, terms.epsilon, pure=not terms.delta, counted=terms.n is None
+    )
     return ClassifierModel(member, counted, fit_member(member, rows, schema, terms, coins))
 
 
@@ -62,15 +66,15 @@ def count_rows(rows: int, terms: ClassifierTerms, coins: Coins) -> int:
 
 
 def fit_member(
-    member: str, rows: Rows, schema: Schema, terms: ClassifierTerms, coins: Coins
+    member: str, rows: ExampleRows, schema: Schema, terms: ClassifierTerms, coins: Coins
 ) -> Any:
     """Fit one of the models, with what the count has left."""
     if member not in RULES:
-        return fit_rounds(rows, Layout.of(schema), terms.rounds(member), coins)
+        return fit_rounds(rows, CellLayout.of(schema), terms.rounds(member), coins)
     if member == CONSTANT:
         exact = np.zeros((WAYS, 2), np.int64)
         exact[0] = rows.labels()
-        return Rule(0, None, _release_leaves(exact, member, terms, coins))
+        return CountedRule(0, None, _release_leaves(exact, member, terms, coins))
     tables = Tables(rows, schema, doubles=member == TREE)
     hypotheses, shape = class_of(member, schema), Shape(schema.features, 2)
     scored: Scores
@@ -82,7 +86,7 @@ def fit_member(
     hypothesis: Any = source.name(terms.chooser.draw(source.profile, coins))
     number = source.encode(hypothesis)
     leaves = _release_leaves(count_leaves(tables, hypothesis), member, terms, coins)
-    return Rule(number, hypothesis, leaves)
+    return CountedRule(number, hypothesis, leaves)
 
 
 def count_leaves(tables: Tables, hypothesis: object) -> Ints:
@@ -90,11 +94,11 @@ def count_leaves(tables: Tables, hypothesis: object) -> Ints:
     leaves = np.zeros((WAYS, 2), np.int64)
     if isinstance(hypothesis, Tree):
         for place, side in ((0, hypothesis.below), (WAYS // 2, hypothesis.above)):
-            asked = side.feature if isinstance(side, Stump) else hypothesis.feature
-            roots, cells, counts = tables.grid(hypothesis.feature, asked)
-            cuts = np.empty((len(cells), max(hypothesis.feature, asked) + 1), np.intp)
+            inner = side.feature if isinstance(side, Stump) else hypothesis.feature
+            roots, cells, counts = tables.grid(hypothesis.feature, inner)
+            cuts = np.empty((len(cells), max(hypothesis.feature, inner) + 1), np.intp)
             cuts[:, hypothesis.feature] = roots
-            cuts[:, asked] = cells
+            cuts[:, inner] = cells
             inside = is_below(cuts, hypothesis.feature, hypothesis.threshold) == (place == 0)
             np.add.at(leaves, place + find_leaves(side, cuts)[inside], counts.T[inside])
     elif isinstance(hypothesis, Stump):

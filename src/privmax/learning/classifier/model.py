@@ -1,4 +1,4 @@
-"""What the classifier released: which model, by what count of rows, and the model itself."""
+"""A released model of the classifier: which of several, the count that decided, its contents."""
 
 from __future__ import annotations
 
@@ -14,9 +14,17 @@ from privmax.learning.additive.words import tell_entries
 from privmax.learning.classes.contract import HypothesisClass, Shape
 from privmax.learning.classes.stumps import Constant, Stump, Stumps, is_below
 from privmax.learning.classes.trees import Tree, Trees
-from privmax.learning.classifier.choice import ADDITIVE, CONSTANT, MEMBERS, RULES, TREE
-from privmax.learning.classifier.terms import MOST_ROWS
-from privmax.learning.rules import describe_rule, write_rule
+from privmax.learning.classifier.choice import (
+    ADDITIVE,
+    CONSTANT,
+    MEMBERS,
+    RULES,
+    TREE,
+    Facts,
+    explain,
+)
+from privmax.learning.classifier.terms import MOST_ROWS, ClassifierTerms
+from privmax.learning.rules import Rule, describe_rule, write_rule
 from privmax.learning.schema import Schema
 
 SURE = 0.501
@@ -27,7 +35,7 @@ WAYS = 4
 
 
 @dataclass(frozen=True)
-class Rule:
+class CountedRule:
     """A rule, with noisy counts of both labels in each of its leaves.
 
     number       which rule it is, of all of its class
@@ -43,20 +51,28 @@ class Rule:
         """Return the chance of the second label, of each row."""
         cells = codes.T
         places = find_leaves(self.hypothesis, cells)
-        seen = np.maximum(np.array(self.leaves, np.float64), 0)
-        chances: NDArray[np.float64] = ((seen[:, 1] + 1) / (seen.sum(axis=1) + 2))[places]
+        chances = self.leaf_chances()[places]
         if self.hypothesis is None:
             return chances
-        second = self.hypothesis.predict(cells) == 1
-        return np.where(second, np.maximum(chances, SURE), np.minimum(chances, 1 - SURE))
+        return side_with(self.hypothesis.predict(cells) == 1, chances)
+
+    def leaf_chances(self) -> NDArray[np.float64]:
+        """Return the chance of the second label in each leaf, by its counts alone."""
+        seen = np.maximum(np.array(self.leaves, np.float64), 0)
+        chances: NDArray[np.float64] = (seen[:, 1] + 1) / (seen.sum(axis=1) + 2)
+        return chances
+
+    def to_rule(self, schema: Schema, labels: Sequence[Any]) -> Rule:
+        """Return the rule as JSON."""
+        rule = self.hypothesis
+        if rule is None:
+            first, second = self.leaves[0]
+            rule = Constant(int(max(second, 0) > max(first, 0)))
+        return write_rule(rule, schema.names, labels)
 
     def tell(self, schema: Schema, labels: Sequence[Any]) -> list[str]:
         """Return the rule in words."""
-        told = self.hypothesis
-        if told is None:
-            first, second = self.leaves[0]
-            told = Constant(int(max(second, 0) > max(first, 0)))
-        return describe_rule(write_rule(told, schema.names, labels), "y")
+        return describe_rule(self.to_rule(schema, labels), "y")
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,7 +86,7 @@ class ClassifierModel:
 
     member: str
     rows: int | None
-    model: Rule | AdditiveModel
+    model: CountedRule | AdditiveModel
 
     def __repr__(self) -> str:
         counted = "" if self.rows is None else f": about {self.rows:,} rows"
@@ -82,13 +98,17 @@ class ClassifierModel:
 
     def tell(self, schema: Schema, labels: Sequence[Any]) -> list[str]:
         """Return it in words, line by line."""
-        if isinstance(self.model, Rule):
+        if isinstance(self.model, CountedRule):
             return self.model.tell(schema, labels)
         return tell_entries(self.model, schema)
 
+    def to_rule(self, schema: Schema, labels: Sequence[Any]) -> Rule | None:
+        """Return the rule as JSON; None of an additive model."""
+        return self.model.to_rule(schema, labels) if isinstance(self.model, CountedRule) else None
+
     def to_json(self) -> dict[str, Any]:
         """Return all of it as JSON; a rule is given by its number."""
-        if isinstance(self.model, Rule):
+        if isinstance(self.model, CountedRule):
             leaves = [list(leaf) for leaf in self.model.leaves]
             model = {"number": self.model.number, "leaves": leaves}
         else:
@@ -110,7 +130,38 @@ class ClassifierModel:
 
 
 NOTHING = ClassifierModel(ADDITIVE, None, AdditiveModel(0, {}))
-"""What stands where there was no answer: both labels are equally likely."""
+"""The model where there was no answer: both labels are equally likely."""
+
+
+def side_with(second: Any, chances: Any) -> NDArray[np.float64]:
+    """Return chances of the second label that do not contradict a rule.
+
+    Args:
+        second: Whether the rule says the second label.
+        chances: By the counts of leaves.
+
+    Examples:
+        >>> side_with(np.array([True, False]), np.array([0.2, 0.2])).tolist()
+        [0.501, 0.2]
+    """
+    sided: NDArray[np.float64] = np.where(
+        second, np.maximum(chances, SURE), np.minimum(chances, 1 - SURE)
+    )
+    return sided
+
+
+def tell_choice(model: ClassifierModel, schema: Schema, terms: ClassifierTerms) -> str:
+    """Return which model it is, and why, in words.
+
+    Args:
+        model: What was released.
+        schema: The columns.
+        terms: What was spent, and the number of rows, where that is public.
+    """
+    rows = model.rows if terms.n is None else terms.n
+    assert rows is not None, "it is public or was counted"
+    why = explain(Facts.of(schema), rows, terms.epsilon)
+    return f"{model.member}: {'about ' if terms.n is None else ''}{why}"
 
 
 def class_of(member: str, schema: Schema) -> HypothesisClass:
@@ -145,7 +196,7 @@ def _is_count(rows: object) -> bool:
     return type(rows) is int and 0 <= rows < MOST_ROWS
 
 
-def _read_rule(member: str, written: Mapping[str, Any], schema: Schema) -> Rule:
+def _read_rule(member: str, written: Mapping[str, Any], schema: Schema) -> CountedRule:
     """Return a rule by its number."""
     number, leaves = written["number"], tuple(map(tuple, written["leaves"]))
     counts = [one for leaf in leaves for one in leaf]
@@ -155,9 +206,9 @@ def _read_rule(member: str, written: Mapping[str, Any], schema: Schema) -> Rule:
     if member == CONSTANT:
         if number:
             raise ValueError("no such rule")
-        return Rule(0, None, leaves)
+        return CountedRule(0, None, leaves)
     hypotheses, shape = class_of(member, schema), Shape(schema.features, 2)
     if not 0 <= number < hypotheses.size(shape):
         raise ValueError("no such rule")
     hypothesis: Any = hypotheses.hypothesis(number, shape)
-    return Rule(number, hypothesis, leaves)
+    return CountedRule(number, hypothesis, leaves)

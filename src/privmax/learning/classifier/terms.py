@@ -1,4 +1,4 @@
-"""How the classifier spends (epsilon, delta): a count of rows, then one of several models.
+"""The split of (epsilon, delta) in the classifier: a count of rows, then one of several models.
 
 Proof:      docs/proofs/classifier.md
 """
@@ -7,9 +7,15 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 from privmax.errors import ParameterError
-from privmax.learning.additive.rounds import AdditiveRounds, SumNoise
+from privmax.learning.additive.rounds import (
+    AdditiveRounds,
+    CalibratedRounds,
+    SumNoise,
+    beyond_noise,
+)
 from privmax.learning.classifier.choice import ADDITIVE, CONSTANT, INTERACTIONS, PAIRS
 from privmax.mechanisms.contract import Relation, read_relation
 from privmax.mechanisms.permute_and_flip import PermuteAndFlip
@@ -21,7 +27,7 @@ from privmax.privacy import ADD_REMOVE, Privacy, drift
 COUNT = Fraction(1, 25)
 """Share of epsilon for the noisy count of rows, where their number is not public."""
 
-LEAVES = Fraction(1, 5)
+LEAVES = Fraction(1, 10)
 """Share of what is left for the counts of labels in the leaves of a rule, where one is chosen."""
 
 
@@ -30,7 +36,7 @@ MOST_ROWS = 1 << 62
 
 
 class ClassifierTerms(Parameters):
-    """How a fit spends its budget: on the count of rows, and on the model that follows from it.
+    """The split of a budget between the count of rows and the model that follows from it.
 
     Args:
         epsilon: What the fit costs.
@@ -48,6 +54,9 @@ class ClassifierTerms(Parameters):
     delta: Exact = parameter(probability, default=0)
     n: OptionalWhole = parameter(optional(whole), default=None)
     neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
+
+    kind: ClassVar[type[AdditiveRounds]] = AdditiveRounds
+    """The terms of additive models."""
 
     k = 1
     ranked = True
@@ -74,7 +83,7 @@ class ClassifierTerms(Parameters):
 
     def rounds(self, member: str) -> AdditiveRounds:
         """Return how an additive model spends what is left."""
-        return AdditiveRounds(
+        return self.kind(
             epsilon=self.fitting,
             delta=self.delta,
             pairs=INTERACTIONS if member == PAIRS else 0,
@@ -83,7 +92,7 @@ class ClassifierTerms(Parameters):
 
     @cached_property
     def chooser(self) -> PermuteAndFlip:
-        """What draws a rule."""
+        """The mechanism that draws a rule."""
         return PermuteAndFlip(epsilon=self.fitting * (1 - LEAVES), neighbors=self.neighbors)
 
     def leaves(self, member: str) -> SumNoise:
@@ -93,7 +102,7 @@ class ClassifierTerms(Parameters):
 
     @cached_property
     def rho(self) -> Fraction | None:
-        """What it costs at most in concentrated privacy; None without a delta."""
+        """The most it costs in concentrated privacy; None without a delta."""
         additive = self.rounds(ADDITIVE).rho
         if additive is None:
             return None
@@ -118,11 +127,15 @@ class ClassifierTerms(Parameters):
             scales = [self.leaves(CONSTANT), self.leaves(ADDITIVE)]
             for noise in (*scales, SumNoise(scale=self.count_scale or Fraction(1))):
                 noise.draw(0, SYSTEM)  # which meets what the sampler refuses
+            _ = self.chooser
         except ParameterError:
-            large = self.epsilon > 1
-            raise ParameterError(
-                "epsilon", float(self.epsilon),
-                "it is too large for any noise" if large else "it leaves too little for a count",
-                f"Use a {'smaller' if large else 'larger'} one; common values are between 0.1 "
-                "and 3.",
-            ) from None  # fmt: skip
+            raise beyond_noise(self.epsilon, "a count") from None
+
+
+class CalibratedTerms(ClassifierTerms):
+    """The same split, where additive models have their labels counted once more, by chance.
+
+    Rules have noisy counts of labels in their leaves in any case.
+    """
+
+    kind = CalibratedRounds

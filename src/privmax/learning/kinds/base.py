@@ -1,4 +1,4 @@
-"""What all kinds of columns share: names, equality, how values of any type reach a cell.
+"""The base of all kinds of columns: names, equality, and the way from a value to its cell.
 
 A new kind is one file: a subclass of `Kind` with a `kind`, which files of schemas call it by, and
 with the methods below that raise NotImplementedError. Learners, engines, rules and saved models ask
@@ -21,7 +21,7 @@ from privmax.errors import DataError, ParameterError
 from privmax.learning.columns import read_column
 from privmax.learning.kinds.contract import MISSING, Cells
 from privmax.learning.kinds.values import SPACES, as_float
-from privmax.sources.table import MIXED, MOMENTS, NUMBERS, OTHER, TEXT, Values
+from privmax.sources.table import MOMENTS, NUMBERS, OTHER, TEXT, Values
 
 if TYPE_CHECKING:
     from ibis.expr.types import IntegerValue
@@ -157,17 +157,18 @@ class Kind:
         Raises:
             DataError: It does not fit.
         """
+        if kind not in (MOMENTS, OTHER):
+            return
         name = format_label(self.name)
         if kind == MOMENTS:
             raise DataError(
                 f"Column {name} has dates by its type. Declare it as a Date, or convert it to "
                 "numbers or to text first."
             )
-        if kind == OTHER:
-            raise DataError(
-                f"Column {name} has dates, spans of time, bytes or lists by its type. Convert it "
-                "to numbers or to text first."
-            )
+        raise DataError(
+            f"Column {name} has dates, spans of time, bytes or lists by its type. Convert it "
+            "to numbers or to text first."
+        )
 
     def _of_moments(self, values: NDArray[np.datetime64]) -> Cells:
         """Of moments in UTC; only kinds whose `check_type` lets them pass are asked."""
@@ -202,12 +203,11 @@ class Kind:
 
     # Cells in an engine: the same, as Ibis expressions.
 
-    def expression(self, values: Any, *, typed: bool = True) -> IntegerValue:
+    def expression(self, values: Any) -> IntegerValue:
         """Return the cell of a column of an engine as an expression.
 
         Args:
             values: The column, of Ibis.
-            typed: Whether its type is declared. That of a CSV file is not, so text may be numbers.
 
         Raises:
             DataError: The type of the column does not fit.
@@ -217,7 +217,7 @@ class Kind:
 
         kind, group = values.type(), OTHER
         if kind.is_string():
-            group = TEXT if typed else MIXED
+            group = TEXT
         elif kind.is_date() or kind.is_timestamp():
             group = MOMENTS
         elif kind.is_boolean() or kind.is_numeric():

@@ -1,4 +1,4 @@
-"""What a learner asks of a column of a schema, whatever its kind.
+"""The contract of the columns of a schema, whatever their kind.
 
 A cell follows from the value and the declaration alone. No value makes reading fail; only the type
 of a column can do that.
@@ -55,7 +55,7 @@ class Column(Protocol):
     def codes_of(self, column: Values) -> Cells:
         """Find the cells of a column that was read."""
 
-    def expression(self, values: Any, *, typed: bool = True) -> IntegerValue:
+    def expression(self, values: Any) -> IntegerValue:
         """Write the cell of a column of an engine as an Ibis expression."""
 
     def describe(self, cell: int) -> str:

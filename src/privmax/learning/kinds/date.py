@@ -6,7 +6,7 @@ Proof:      docs/proofs/learning.md
 from __future__ import annotations
 
 import datetime
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +29,10 @@ from privmax.learning.kinds.values import read_missing_flag
 from privmax.sources.table import MOMENTS, NUMBERS
 
 UNITS = ("day", "week", "month", "year")
-"""What `every` may be."""
+"""Allowed values of `every`."""
 
 _CELLS = 16
-"""Where neither `cells` nor `every` is given."""
+"""The number of cells if neither `cells` nor `every` is given."""
 
 
 class Date(Ordered):
@@ -234,8 +234,8 @@ def _calendar_cuts(first: float, last: float, every: Any) -> NDArray[np.float64]
         end = high.astype("M8[D]") + np.timedelta64(1, "D")
         begun = np.arange(start, end, step)
     else:
-        step = np.timedelta64(1, cast(Any, code))
-        begun = np.arange(low.astype(f"M8[{code}]"), high.astype(f"M8[{code}]") + step, step)
+        units = [int(bound.astype(f"M8[{code}]").astype(np.int64)) for bound in (low, high)]
+        begun = np.arange(units[0], units[1] + 1).astype(f"M8[{code}]")
     seconds = begun.astype("M8[s]")
     seconds = seconds[(low < seconds) & (seconds < high)]
     if len(seconds) >= MOST_CELLS - 1:

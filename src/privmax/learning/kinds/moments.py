@@ -100,7 +100,7 @@ def _seconds_of_datetime(value: Any) -> float:
 _UNITS = ("s", "ms", "us", "ns", "ps", "fs", "as")
 
 _PARTS = {unit: 10 ** (3 * power) for power, unit in enumerate(_UNITS)}
-"""How many of a unit are in a second, where it is not longer."""
+"""The number of each unit in a second, for units of at most a second."""
 
 _MOST = 1 << 62
 

@@ -1,4 +1,4 @@
-"""What kinds share whose cells lie between cuts: numbers and dates.
+"""The base of kinds whose cells are between cuts: numbers and dates.
 
 Proof:      docs/proofs/learning.md
 """
@@ -37,7 +37,7 @@ class Ordered(Kind):
         raise NotImplementedError
 
     def _find_threshold(self, threshold: Any) -> int:
-        """Where such a cut would be among the cuts; where there is none, any place."""
+        """Return the place of a cut among the cuts, or any place if there is no such cut."""
         raise NotImplementedError
 
     def _count_cells(self) -> int:

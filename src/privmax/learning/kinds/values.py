@@ -15,7 +15,7 @@ import numpy as np
 from privmax.errors import ParameterError
 
 SPACES = " \t\n\r\v\f"
-"""What is left out at both ends of a text."""
+"""Characters that are stripped from both ends of a text."""
 
 NUMERAL = r"^[+-]?([0-9]{1,100}[.]?[0-9]{0,100}|[.][0-9]{1,100})([eE][+-]?[0-9]{1,2})?$"
 """A text that is read as a number. It is finite then, and every engine reads the same number."""

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import DataError
-from privmax.labels import UNKNOWN, by_name, identify, is_missing, is_unknown, read_label
+from privmax.labels import UNKNOWN, identify, is_missing, is_unknown, key_by_name, read_label
 from privmax.sources.conditions import Condition, Test, holds_of, is_moment
 from privmax.sources.containers.arrays import read_array
 from privmax.sources.containers.arrow import ArrowColumn
@@ -69,7 +69,7 @@ DATES = (
 )
 
 SPANS, ANY = "spans of time", "any values"
-"""What the values of a column can be, by its type, beside NUMBERS and TEXT."""
+"""The possible values of a column, by its type, beside NUMBERS and TEXT."""
 
 _HASHABLE = {str, int, bool, float, bytes, type(None)}
 """Types of Python that are equal exactly where their labels are the same, or both missing."""
@@ -150,7 +150,7 @@ class PandasTable(Table):
         return PandasColumn(self.data[name])
 
     def to_arrow(
-        self, wanted: Sequence[str], numbers: Sequence[str | None], user: str | None
+        self, needed: Sequence[str], numbers: Sequence[str | None], user: str | None
     ) -> tuple[Any, dict[str, list[Any]]]:
         """Convert to Arrow as `Table.to_arrow`, with numbers for labels.
 
@@ -158,13 +158,13 @@ class PandasTable(Table):
         """
         import pyarrow
 
-        frame, names = self.data, choose_columns(self.names, wanted)
-        if not set(wanted) <= set(names):
+        frame, names = self.data, choose_columns(self.names, needed)
+        if not set(needed) <= set(names):
             names, frame = list(dict.fromkeys(names)), frame.iloc[:0]  # only names are asked for
         columns: dict[str, Any] = {}
         numbered: dict[str, list[Any]] = {}
         for place, name in enumerate(names):
-            column = frame[name] if name in wanted else frame.iloc[:, place]
+            column = frame[name] if name in needed else frame.iloc[:, place]
             if name in numbers:
                 columns[name] = whole_numbers(column)
             elif name == user:
@@ -256,9 +256,8 @@ def sort_numbers(numbers: Numbers, labels: Sequence[Any]) -> tuple[Numbers, list
         >>> numbers.tolist(), labels
         ([1, -1, 0], ['a', 'b'])
     """
-    alike = set(map(type, labels)) in ({str}, {int})
-    key = labels.__getitem__ if alike else lambda place: by_name(labels[place])
-    order = sorted(range(len(labels)), key=key)
+    key = key_by_name(labels)
+    order = sorted(range(len(labels)), key=lambda place: key(labels[place]))
     place = np.full(len(labels) + 1, -1, np.int64)
     place[order] = np.arange(len(order))
     return place[numbers], [labels[one] for one in order]
@@ -432,7 +431,8 @@ def _entries(value: Any, row: int) -> list[Any]:
 def _label_values(numbers: Numbers, values: list[Any], exact: bool) -> tuple[Numbers, list[Any]]:
     """Numbers of values as numbers of labels.
 
-    exact    whether whole numbers are as they were written, however large
+    Args:
+        exact: Whether whole numbers are as they were written, however large.
     """
     kinds = set(map(type, values))
     if kinds == {str}:

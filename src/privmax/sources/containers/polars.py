@@ -10,8 +10,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from privmax.labels import plain_label
+from privmax.sources.asking import ask
 from privmax.sources.containers.arrow import arrow_label
-from privmax.sources.engines.base import ask
 from privmax.sources.engines.polars import refuse_objects
 from privmax.sources.table import (
     MIXED,

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
+from operator import attrgetter
 from pkgutil import iter_modules
 from typing import Any
 
-from privmax.sources.engines.base import Engine, ask
+from privmax.sources.asking import ask
+from privmax.sources.engines.base import Engine
 
 
 @cache
@@ -39,7 +41,7 @@ def embedded_engine() -> type[Engine]:
 def file_engines() -> list[type[Engine]]:
     """Return the engines whose databases are files; last the one that reads other files, too."""
     engines = [engine for engine in all_engines() if engine.endings]
-    return sorted(engines, key=lambda engine: engine.reads_files)
+    return sorted(engines, key=attrgetter("reads_files"))
 
 
 def owner_of(data: object) -> type[Engine] | None:

@@ -1,4 +1,4 @@
-"""What is asked of an engine, and how the engine tells one item from another.
+"""The interface of an engine, and how the engine tells one item from another.
 
 **Facts.** All that differs between engines is an attribute or a method of `Engine`: what an engine
 is called, how it is reached, which of its failures pass, what its SQL can do. No other file knows
@@ -13,48 +13,35 @@ same item. NaN is no item, as null is none; −0.0 is 0.
 
 **Look-ups cannot fail for one item and succeed for another.** What is fetched of a key are whole
 numbers, floats, text or bytes (`Engine.readable`), which every driver hands over as they are. What
-makes a date of a text is `label_of` here, and it has an answer for every value: the text itself
-where Python has no such date.
+makes a date of a text is `label_of` (`engine_labels.py`), and it has an answer for every value: the
+text itself where Python has no such date.
 
 Proof:      docs/proofs/keys.md
 """
 
 from __future__ import annotations
 
-import datetime
-import re
-import secrets
-import sys
-from array import array
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from decimal import Decimal, InvalidOperation
-from functools import cache
-from importlib.util import find_spec
+from contextlib import ExitStack
+from decimal import Decimal
 from pathlib import Path
-from threading import Lock, get_ident
-from typing import Any, TypeVar
-from uuid import UUID
+from typing import Any
 
-from privmax import retries
 from privmax.errors import (
     DataError,
-    EngineError,
-    ParameterError,
     UnsupportedError,
-    explain_install,
 )
 from privmax.sources import relations
+from privmax.sources.arrow_rows import BATCH, arrays_of, rows_of, typed_array
+from privmax.sources.asking import NO_ROOM, STOPS, failure, quietly, reserve, silence
 from privmax.sources.blocks import Batch
 from privmax.sources.conditions import moment
-
-T = TypeVar("T")
+from privmax.sources.engine_labels import canonical_text, label_of
 
 PLACE = "privmax_place"
 """Column of the places that `rows_at` numbers."""
 
-BATCH = 1 << 16
-"""Rows that are fetched at a time."""
 
 _SPACES = r"[ \t\n\r\x0b\x0c]+"
 
@@ -63,7 +50,7 @@ SPACES_AT_ENDS = rf"^{_SPACES}|{_SPACES}\z"
 
 
 class Engine:
-    """How to ask one engine, and all that is known of it.
+    """An engine, as it is asked, and all facts about it.
 
     This class itself serves tables of engines that have no file of their own.
 
@@ -72,10 +59,10 @@ class Engine:
     """
 
     name = ""
-    """What Ibis calls it."""
+    """Its name in Ibis."""
 
     title = ""
-    """What its makers call it."""
+    """Its name as its makers write it."""
 
     # How it is reached.
 
@@ -89,13 +76,13 @@ class Engine:
     """The extra of Ibis that brings the package along."""
 
     endings: tuple[str, ...] = ()
-    """How the names of files end that are databases of it; none: a server has them."""
+    """The endings of files that are databases of it; none: a server has them."""
 
     mark = 0, b""
-    """Where in such a file stand which bytes."""
+    """The place of certain bytes in such a file, and the bytes."""
 
     system_schemas = ("pg_", "information_schema")
-    """How the names of schemas begin that hold no tables of users."""
+    """The beginnings of names of schemas that have no tables of users."""
 
     reads_files = False
     """Whether it reads files and frames for us, in a database of its own: true of one engine."""
@@ -205,20 +192,22 @@ class Engine:
     def open_arrow(cls, question: str, read: Callable[[], Any], stack: ExitStack) -> Any:
         """Arrow data as an Ibis table of a new database in memory, not copied.
 
-        question    what `ask` calls the reading
-        read        hands over the data, or a stream of it
-        stack       closes the database
+        Args:
+            question: What `ask` calls the reading.
+            read: Hands over the data, or a stream of it.
+            stack: Closes the database.
         """
         raise NotImplementedError(cls.__name__)
 
     @classmethod
-    def open_parquet(cls, paths: Sequence[Path], wanted: Sequence[str], stack: ExitStack) -> Any:
+    def open_parquet(cls, paths: Sequence[Path], needed: Sequence[str], stack: ExitStack) -> Any:
         """Parquet files as an Ibis table of a new database in memory, not copied.
 
-        paths     files, or one folder, of which all files at any depth are read; what is in the
-                  names of its folders is text
-        wanted    the columns that the table has, if all are there; otherwise it has all columns
-        stack     closes the database
+        Args:
+            paths: Files, or one folder, of which all files at any depth are read; what is in the
+                names of its folders is text.
+            needed: The columns that the table has, if all are there; otherwise it has all columns.
+            stack: Closes the database.
 
         Raises:
             DataError: They do not have the same columns, of the same types.
@@ -238,10 +227,11 @@ class Engine:
 
         Each file has a line of names first. They are not copied.
 
-        separator    what is between values
-        width        how many values a line has
-        chosen       the columns that the table has, by their places: `column_3`, all of them text
-        stack        closes the database
+        Args:
+            separator: What is between values.
+            width: How many values a line has.
+            chosen: The columns that the table has, by their places: `column_3`, all of them text.
+            stack: Closes the database.
         """
         raise NotImplementedError(cls.__name__)
 
@@ -249,9 +239,10 @@ class Engine:
     def keep_batches(cls, width: int, batches: Iterable[Batch], stack: ExitStack) -> Any:
         """Rows of text as an Ibis table of a new database in memory, which keeps them.
 
-        width      how many columns there are: `column_0`, …
-        batches    of rows, one after the other
-        stack      closes the database
+        Args:
+            width: How many columns there are: `column_0`, …
+            batches: Of rows, one after the other.
+            stack: Closes the database.
         """
         raise NotImplementedError(cls.__name__)
 
@@ -275,10 +266,10 @@ class Engine:
         return False
 
     @classmethod
-    def open_object(cls, data: Any, wanted: Sequence[str], stack: ExitStack) -> Any:
+    def open_object(cls, data: Any, needed: Sequence[str], stack: ExitStack) -> Any:
         """Open such an object as an Ibis table, until `stack` is closed.
 
-        `wanted` are its columns that are needed.
+        `needed` are its columns that are needed.
         """
         raise NotImplementedError(cls.__name__)
 
@@ -301,14 +292,14 @@ class Engine:
 
     @classmethod
     def explain_login(cls, error: BaseException) -> str | None:
-        """Why a session did not begin, in words of ours; None: it is another error."""
+        """Explain in our words why a session did not begin; None: it is another error."""
         return None
 
     # Turns.
 
     @property
     def connection(self) -> Any:
-        """What must not be used by two threads at once."""
+        """The object that two threads must not use at once."""
         return getattr(self.backend, "con", self.backend)
 
     def begin(self, table: Any, stack: ExitStack, *, passes: int = 1) -> None:
@@ -316,10 +307,11 @@ class Engine:
 
         The same rows are seen throughout if that can be.
 
-        table     what will be asked about
-        passes    how often it is read: once where the counts are kept
+        Args:
+            table: What will be asked about.
+            passes: How often it is read: once where the counts are kept.
         """
-        _reserve(self.connection, stack)
+        reserve(self.connection, stack)
 
     def end_reading(self) -> None:
         """Say that from here on only tables of our own are read."""
@@ -481,21 +473,21 @@ class Engine:
         return arrays_of(table.to_pyarrow())
 
     def row_at(
-        self, ordered: Any, index: int, wanted: Callable[[Any], dict[str, Any]]
+        self, ordered: Any, index: int, choose: Callable[[Any], dict[str, Any]]
     ) -> list[tuple[Any, ...]]:
         """Return what is wanted of the row at that place, if there is one.
 
         No other becomes readable.
         """
         row = ordered.limit(1, offset=index)
-        return self.rows(row.select(**wanted(row)))
+        return self.rows(row.select(**choose(row)))
 
     def rows_at(
         self,
         table: Any,
         order: Sequence[Any],
         places: Sequence[int],
-        wanted: Callable[[Any], dict[str, Any]],
+        choose: Callable[[Any], dict[str, Any]],
     ) -> dict[int, tuple[Any, ...]]:
         """Return what is wanted of the rows at those places of an order, by place; of no others.
 
@@ -503,7 +495,7 @@ class Engine:
         """
         numbered = table.mutate(**{PLACE: self.number_rows(order)})
         rows = numbered.filter(numbered[PLACE].isin(sorted(set(places))))
-        read = self.rows(rows.select(**{PLACE: rows[PLACE]}, **wanted(rows)))
+        read = self.rows(rows.select(**{PLACE: rows[PLACE]}, **choose(rows)))
         return {int(place): tuple(row) for place, *row in read}
 
     # Tables of our own.
@@ -567,52 +559,6 @@ class Engine:
         self.drop(name)
 
 
-def rows_in(columns: Mapping[str, Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of columns, which may be arrays, as values of Python.
-
-    A batch at a time: numbers of Python take many times the memory of an array.
-    """
-    length = len(next(iter(columns.values())))
-    for start in range(0, length, BATCH):
-        parts = [column[start : start + BATCH] for column in columns.values()]
-        yield from zip(
-            *(part.tolist() if hasattr(part, "tolist") else part for part in parts), strict=True
-        )
-
-
-def arrays_of(table: Any) -> list[Any]:
-    """The columns of an Arrow table of whole numbers, none of them null, eight bytes each."""
-    import numpy as np
-
-    return [np.asarray(column.to_numpy(), np.int64) for column in table.columns]
-
-
-def collect_numbers(rows: Iterable[Sequence[Any]], width: int) -> list[Any]:
-    """Rows of so many whole numbers as columns of eight bytes each."""
-    import numpy as np
-
-    columns = [array("q") for _ in range(width)]
-    for row in rows:
-        for column, value in zip(columns, row, strict=True):
-            column.append(int(value))
-    return [np.frombuffer(column, np.int64) for column in columns]
-
-
-def typed_array(values: Sequence[Any], kind: Any) -> Any:
-    """Return values as an Arrow array.
-
-    Columns of text may be of any type, as in a file.
-    """
-    import pyarrow
-
-    if hasattr(values, "dtype"):  # an array has no text, and no values of its own to look at
-        return pyarrow.array(values, kind)
-    is_text = pyarrow.types.is_string(kind) or pyarrow.types.is_binary(kind)
-    if not is_text and all(isinstance(value, str) for value in values):
-        return pyarrow.array(values, pyarrow.string()).cast(kind)
-    return pyarrow.array(values, kind)
-
-
 def is_moment(kind: Any) -> bool:
     return bool(kind.is_date() or kind.is_timestamp())
 
@@ -642,107 +588,6 @@ def call(name: str, returns: Any, *arguments: Any) -> Any:
     )
 
 
-# From keys to items.
-
-
-@cache
-def labels() -> Any:
-    """Load the rules of labels.
-
-    They load NumPy, and only reading needs them: a ledger that asks which failures pass does not.
-    """
-    from privmax import labels as rules
-
-    return rules
-
-
-def label_of(value: Any, kind: Any) -> Any:
-    """Return the item that a readable key stands for.
-
-    It has an answer for every value, and another for every other.
-    """
-    if value is None:
-        return None
-    if isinstance(value, bytes | bytearray | memoryview):
-        value = bytes(value)
-        if kind.is_binary():
-            return value
-        try:
-            value = value.decode("utf-8")
-        except UnicodeDecodeError:
-            return value
-    if isinstance(value, str):
-        return _from_text(value, kind)
-    return labels().plain_label(value)
-
-
-def canonical_text(label: Any, kind: Any) -> str:
-    """Return a declared label as text, as an engine writes such a value of this type."""
-    if isinstance(label, str):
-        return label
-    if kind.is_time() and isinstance(label, datetime.time) and label.tzinfo is None:
-        return re.sub(r"(\.\d*?)0+$", r"\1", label.isoformat())
-    if (
-        kind.is_decimal()
-        and isinstance(label, Decimal | int | float)
-        and not isinstance(label, bool)
-    ):
-        return format(labels().plain_label(Decimal(str(label))), "f")
-    if kind.is_uuid() and isinstance(label, UUID):
-        return str(label)
-    raise TypeError(f"{type(label).__name__} is no {kind}")
-
-
-def _from_text(text: str, kind: Any) -> Any:
-    try:
-        if kind.is_decimal():
-            return labels().plain_label(Decimal(text))
-        if kind.is_date():
-            return datetime.date.fromisoformat(text) if _DATE.fullmatch(text) else text
-        if kind.is_timestamp():
-            return _moment(text, aware=kind.timezone is not None)
-        if kind.is_time():
-            return datetime.time.fromisoformat(_pad(text)) if _TIME.fullmatch(text) else text
-    except (ValueError, InvalidOperation, OverflowError):
-        pass
-    return text
-
-
-_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-_CLOCK = r"\d\d:\d\d:\d\d(\.\d{1,9})?"
-_ZONE = r"(Z|[+-]\d\d(:?\d\d(:?\d\d)?)?)?"
-_TIME = re.compile(_CLOCK, re.ASCII)
-"""A time that has a zone stays text: to Python two of them are equal that no engine takes for the
-same.
-"""
-_MOMENT = re.compile(rf"(\d{{4}}-\d\d-\d\d)[ T]({_CLOCK}){_ZONE}", re.ASCII)
-
-
-def _moment(text: str, *, aware: bool) -> Any:
-    """Return a date and time; the text itself, if Python has no such moment."""
-    match = _MOMENT.fullmatch(text)
-    if match is None:
-        return text
-    moment = datetime.datetime.fromisoformat(_pad(text.replace(" ", "T")))
-    if moment.tzinfo is None:
-        return moment.replace(tzinfo=datetime.UTC) if aware else moment
-    return moment.astimezone(datetime.UTC)
-
-
-def _pad(text: str) -> str:
-    """Return a time as `fromisoformat` reads it in every Python.
-
-    It has six digits behind the point, none of them lost.
-    """
-    point = re.search(r"\.(\d+)", text)
-    if point is None:
-        return text
-    digits = point[1].rstrip("0")
-    if len(digits) > 6:
-        raise ValueError("nanoseconds")
-    return f"{text[: point.start()]}.{digits:0<6}{text[point.end() :]}"
-
-
 class ArrowEngine(Engine):
     """An engine that hands over Arrow's own columns.
 
@@ -756,70 +601,9 @@ class ArrowEngine(Engine):
         return rows_of(table.to_pyarrow())
 
 
-def rows_of(table: Any) -> list[tuple[Any, ...]]:
-    """Return the rows of an Arrow table."""
-    return list(zip(*map(_values, table.columns), strict=True))
-
-
-def _values(column: Any) -> list[Any]:
-    """Return the values of a column of Arrow; dates and moments as text, which each of them has."""
-    import pyarrow
-
-    kind = column.type
-    if pyarrow.types.is_date32(kind):
-        return [
-            None if day is None else iso(day, "D")
-            for day in column.cast(pyarrow.int32()).to_pylist()
-        ]
-    if pyarrow.types.is_timestamp(kind):
-        return [
-            None if tick is None else iso(tick, kind.unit)
-            for tick in column.cast(pyarrow.int64()).to_pylist()
-        ]
-    values: list[Any] = column.to_pylist()
-    return values
-
-
-def iso(number: int, unit: str) -> str:
-    """So many units after the beginning of 1970, in UTC, as text; it exists for every number."""
-    import numpy as np
-
-    if number == -(1 << 63):  # NumPy takes it for no moment
-        return f"{number} {unit}"
-    text = str(np.array([number], np.int64).view(f"M8[{unit}]")[0])
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-# Names, errors, and what is cleaned up.
-
-
-def import_ibis() -> Any:
-    """Ibis, or the error that says how to install it."""
-    try:
-        import ibis
-    except ImportError:
-        raise _not_installed() from None
-    return ibis
-
-
-def check_ibis() -> None:
-    """Refuse tables and files where Ibis is not installed. It is not imported."""
-    if find_spec("ibis") is None:
-        raise _not_installed()
-
-
-def _not_installed() -> ParameterError:
-    return ParameterError(
-        "data",
-        "a table",
-        "tables and files need Ibis, which is not installed",
-        explain_install("sql"),
-    )
-
-
-def choose_columns(columns: Sequence[str], wanted: Sequence[str]) -> list[str]:
+def choose_columns(columns: Sequence[str], needed: Sequence[str]) -> list[str]:
     """Return the wanted columns, or all if one is missing: the error that refuses it lists them."""
-    names = list(dict.fromkeys(wanted))
+    names = list(dict.fromkeys(needed))
     for name in names:
         if list(columns).count(name) > 1:
             raise DataError("Two columns of the table have the same name. Rename one.")
@@ -827,169 +611,4 @@ def choose_columns(columns: Sequence[str], wanted: Sequence[str]) -> list[str]:
 
 
 def new_name(what: str) -> str:
-    return f"privmax_{what}_{secrets.token_hex(8)}"
-
-
-LACKING = (
-    "OperationNotDefinedError",
-    "UnsupportedOperationError",
-    "UnsupportedBackendType",
-    "NotImplementedError",
-)
-"""What Ibis raises where an engine lacks an operation."""
-
-NO_ROOM = (*LACKING, "UnsupportedArgumentError", "ReadOnlySqlTransaction", "InsufficientPrivilege")
-"""What is raised where an engine has no temporary tables, or none for this user: it then counts at
-every question.
-"""
-
-
-STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
-"""What ends a program. All else that is raised is a failure: polars is written in Rust, and what
-goes wrong there is no `Exception` to Python."""
-
-
-def ask(question: str, answer: Callable[..., T], *arguments: Any, **options: Any) -> T:
-    """Return what the engine answers when `answer` is called with the arguments.
-
-    Its own message is not passed on, since it may quote the data.
-    """
-    try:
-        with silence():
-            return answer(*arguments, **options)
-    except (ParameterError, EngineError, *STOPS):
-        raise
-    except BaseException as error:
-        refused = failure(question, error)
-    # out here, where the engine's own error is no longer attached to it as its context
-    raise refused
-
-
-def failure(question: str, error: BaseException) -> BaseException:
-    """Return what to raise instead of an engine's own error."""
-    if any(isinstance(one, KeyboardInterrupt) for one in retries.chain(error)):
-        return (
-            KeyboardInterrupt()
-        )  # DuckDB and Spark say that they were interrupted, and not that it was by Ctrl-C
-    name = type(error).__name__
-    if name in LACKING:
-        return UnsupportedError(
-            f"This engine does not offer what {question} needs ({_operation(error) or name})."
-        )
-    return EngineError(
-        f"The engine failed at {question} ({name}), and nothing was released. Its own log says "
-        f"more.",
-        retry=is_transient(error),
-    )
-
-
-def is_transient(error: BaseException) -> bool:
-    """Return whether what failed in some engine may succeed if it is tried again as it stands."""
-    from privmax.sources.engines import all_engines  # whose files need this one
-
-    return retries.is_transient(error, *(engine.is_transient for engine in all_engines()))
-
-
-def _operation(error: BaseException) -> str | None:
-    """Return the operation of Ibis that an error is about.
-
-    Nothing else of its message is passed on.
-    """
-    import ibis.expr.operations as operations
-
-    return next(
-        (word for word in re.findall(r"\b[A-Z]\w+", str(error)) if hasattr(operations, word)), None
-    )
-
-
-def quietly(act: Callable[..., object], *arguments: Any, **options: Any) -> None:
-    """Clean up, by calling `act` with the arguments.
-
-    An engine that cannot lost its connection, and with it all that was temporary.
-    """
-    try:
-        with silence():
-            act(*arguments, **options)
-    except STOPS:
-        raise
-    except BaseException:
-        return
-
-
-@contextmanager
-def silence() -> Iterator[None]:
-    """Keep Ibis from printing its queries, whatever its options say.
-
-    They contain scores as literals.
-    """
-    ibis = sys.modules.get("ibis")
-    if not hasattr(ibis, "options"):  # it is not imported, or not yet, and prints nothing
-        yield
-        return
-    assert ibis is not None
-    with _ALL:
-        _VERBOSE.append(ibis.options.verbose if not _VERBOSE else _VERBOSE[0])
-        ibis.options.verbose = False
-    try:
-        yield
-    finally:
-        with _ALL:
-            verbose = _VERBOSE.pop()
-            if not _VERBOSE:  # the last of all threads that ask
-                ibis.options.verbose = verbose
-
-
-_VERBOSE: list[bool] = []
-"""What the option said before anyone asked, once for each who asks now."""
-
-_ALL = Lock()
-
-
-class _Turn:
-    """Whose turn a connection is: one thread's, as often as it likes. Any thread may end it."""
-
-    def __init__(self, connection: Any) -> None:
-        self.connection = connection  # as long as it is here, nothing else has its identity
-        self.users = 0
-        self._lock = Lock()
-        self._owner: int | None = None
-        self._depth = 0
-
-    def take(self) -> None:
-        if self._owner != get_ident():
-            self._lock.acquire()
-            self._owner = get_ident()
-        self._depth += 1
-
-    def give(self) -> None:
-        self._depth -= 1
-        if not self._depth:
-            self._owner = None
-            self._lock.release()
-
-
-_TURNS: dict[int, _Turn] = {}
-"""By the identity of a connection; those that someone has or waits for."""
-
-
-def _reserve(connection: Any, stack: ExitStack) -> None:
-    """Reserve a connection for this thread until `stack` is closed.
-
-    Drivers mix up the questions of two threads.
-    """
-    with _ALL:
-        turn = _TURNS.setdefault(id(connection), _Turn(connection))
-        turn.users += 1
-    reserved: list[bool] = []
-    stack.callback(_leave, turn, reserved)
-    turn.take()
-    reserved.append(True)
-
-
-def _leave(turn: _Turn, reserved: list[bool]) -> None:
-    if reserved:
-        turn.give()
-    with _ALL:
-        turn.users -= 1
-        if not turn.users:
-            del _TURNS[id(turn.connection)]
+    return f"privmax_{what}_{os.urandom(8).hex()}"

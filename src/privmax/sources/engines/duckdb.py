@@ -14,23 +14,17 @@ from typing import Any
 from privmax.errors import DataError
 from privmax.resources import CHOSEN, Resources
 from privmax.sources import relations
+from privmax.sources.arrow_rows import arrays_of, iso, rows_of, typed_array
+from privmax.sources.asking import ask, check_ibis, import_ibis, quietly
 from privmax.sources.blocks import Batch, Block, list_rows, pack_rows
 from privmax.sources.engines.base import (
     ArrowEngine,
     Engine,
-    arrays_of,
     as_text,
-    ask,
     call,
-    check_ibis,
     choose_columns,
-    import_ibis,
     is_moment,
-    iso,
     new_name,
-    quietly,
-    rows_of,
-    typed_array,
 )
 from privmax.sources.kinds import find_kind, kind_of
 from privmax.sources.places import differs
@@ -121,7 +115,7 @@ class DuckDB(ArrowEngine):
         return ask("opening the data", connection.table, "privmax_rows")
 
     @classmethod
-    def open_parquet(cls, paths: Sequence[Path], wanted: Sequence[str], stack: ExitStack) -> Any:
+    def open_parquet(cls, paths: Sequence[Path], needed: Sequence[str], stack: ExitStack) -> Any:
         connection = cls.open_memory(stack)
         places = [_literal(path) for path in paths]
         if paths[0].is_dir():
@@ -131,8 +125,8 @@ class DuckDB(ArrowEngine):
         rows = _read_parquet(places)
         names = [name for name, _ in ask("opening the file", _describe, connection.con, rows)]
         own = ask("opening the file", _name_columns, connection.con, places)
-        _refuse_renamed(own, names, wanted)
-        chosen = choose_columns(names, wanted)
+        _refuse_renamed(own, names, needed)
+        chosen = choose_columns(names, needed)
         coarse = ask("opening the file", _find_milliseconds, connection.con, places, chosen)
         if coarse:
             return ask("opening the file", _keep_moments, connection, places, chosen, coarse)
@@ -187,7 +181,7 @@ class DuckDB(ArrowEngine):
         return duckdb is not None and isinstance(data, duckdb.DuckDBPyRelation)
 
     @classmethod
-    def open_object(cls, data: Any, wanted: Sequence[str], stack: ExitStack) -> Any:
+    def open_object(cls, data: Any, needed: Sequence[str], stack: ExitStack) -> Any:
         """Stream a relation, batch by batch, through a new connection.
 
         Its own connection cannot be asked for.
@@ -196,13 +190,13 @@ class DuckDB(ArrowEngine):
         """
         types = dict(zip(data.columns, map(str, data.types), strict=True))
         columns = []
-        for name in choose_columns(data.columns, wanted):
+        for name in choose_columns(data.columns, needed):
             quoted = quote_name(name)
             changed = types[name] in _CHANGED_BY_ARROW
             columns.append(f"CAST({quoted} AS VARCHAR) AS {quoted}" if changed else quoted)
-        needed = ask("opening the relation", lambda: data.project(", ".join(columns)))
+        chosen = ask("opening the relation", lambda: data.project(", ".join(columns)))
         # DuckDB before 1.5 knows the older name only.
-        read = getattr(needed, "to_arrow_reader", None) or needed.fetch_arrow_reader
+        read = getattr(chosen, "to_arrow_reader", None) or chosen.fetch_arrow_reader
         return cls.open_arrow("opening the relation", read, stack)
 
     @classmethod
@@ -281,12 +275,12 @@ class DuckDB(ArrowEngine):
         DuckDB compares seconds and milliseconds as microseconds, and would stop at a moment that
         has no place there. Comparisons with moments of Python come out the same.
         """
-        kind, found = column.type(), super().operands(column, value)
-        if found is None or not kind.is_timestamp() or kind.scale not in (0, 3):
-            return found
+        kind, operands = column.type(), super().operands(column, value)
+        if operands is None or not kind.is_timestamp() or kind.scale not in (0, 3):
+            return operands
         low, high = (self.literal(text, "string").cast(kind) for text in _BEYOND_PYTHON)
         column = (column > high).ifelse(high, column)
-        return (column < low).ifelse(low, column), found[1]
+        return (column < low).ifelse(low, column), operands[1]
 
     def strip(self, text: Any) -> Any:
         return text.strip()
@@ -508,7 +502,7 @@ def _name_columns(con: Any, places: Sequence[str]) -> list[str]:
     return names
 
 
-def _refuse_renamed(own: Sequence[str], read: Sequence[str], wanted: Sequence[str]) -> None:
+def _refuse_renamed(own: Sequence[str], read: Sequence[str], needed: Sequence[str]) -> None:
     """Refuse a column that DuckDB would read under another name, or take another one for.
 
     It renames columns whose names differ only in case: of a, A and A_1 the second is A_1.
@@ -521,7 +515,7 @@ def _refuse_renamed(own: Sequence[str], read: Sequence[str], wanted: Sequence[st
         privmax.errors.DataError: DuckDB renames a column of the Parquet file that is asked for...
     """
     read = read[: len(own)]  # behind them are columns that names of folders make
-    for name in wanted:
+    for name in needed:
         theirs = read.index(name) if name in read else None
         ours = own.index(name) if name in own else None
         if theirs != ours:

@@ -6,18 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from typing import Any
 
-from privmax.sources.engines.base import (
-    BATCH,
-    SPACES_AT_ENDS,
-    Engine,
-    as_text,
-    ask,
-    call,
-    collect_numbers,
-    new_name,
-    quietly,
-    typed_array,
-)
+from privmax.sources.arrow_rows import BATCH, collect_numbers, typed_array
+from privmax.sources.asking import ask, quietly
+from privmax.sources.engines.base import SPACES_AT_ENDS, Engine, as_text, call, new_name
 
 LONGEST = 16_000
 """Characters of a text that tell items apart: what can be sorted in the memory that a server
@@ -30,7 +21,7 @@ _SETTINGS = {
     "max_sort_length": 4 * LONGEST,  # of longer keys it would compare the beginning only
     "sort_buffer_size": 1 << 24,  # for keys of several texts of that length, fifteen rows at least
 }
-"""What counting needs of a session; it is put back as it was."""
+"""The settings that counting needs in a session; they are put back afterwards."""
 
 
 _TRANSIENT = {1040, 1203, 1205, 1213, 2002, 2003, 2006, 2013, 4031}

@@ -12,15 +12,9 @@ from contextlib import ExitStack
 from typing import Any
 
 from privmax.errors import DataError
-from privmax.sources.engines.base import (
-    PLACE,
-    ArrowEngine,
-    as_text,
-    ask,
-    import_ibis,
-    quietly,
-    rows_of,
-)
+from privmax.sources.arrow_rows import rows_of
+from privmax.sources.asking import ask, import_ibis, quietly
+from privmax.sources.engines.base import PLACE, ArrowEngine, as_text
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
@@ -48,11 +42,11 @@ class Polars(ArrowEngine):
         return polars is not None and isinstance(data, polars.LazyFrame)
 
     @classmethod
-    def open_object(cls, data: Any, wanted: Sequence[str], stack: ExitStack) -> Any:
+    def open_object(cls, data: Any, needed: Sequence[str], stack: ExitStack) -> Any:
         import polars
 
         types = ask("opening the frame", data.collect_schema)
-        refuse_objects([kind for name, kind in types.items() if name in wanted])
+        refuse_objects([kind for name, kind in types.items() if name in needed])
         connection = import_ibis().polars.connect()
         stack.callback(quietly, connection.disconnect)
         text = data.cast(
@@ -95,14 +89,14 @@ class Polars(ArrowEngine):
         table: Any,
         order: Sequence[Any],
         places: Sequence[int],
-        wanted: Callable[[Any], dict[str, Any]],
+        choose: Callable[[Any], dict[str, Any]],
     ) -> dict[int, tuple[Any, ...]]:
         # Ibis has no windows for polars, which numbers rows itself. What is wanted is made of every
         # row here: to make text of a key never fails in polars.
         import polars
 
         ordered = table.order_by(order)
-        frame = self.backend.compile(ordered.select(**wanted(ordered))).with_row_index(PLACE)
+        frame = self.backend.compile(ordered.select(**choose(ordered))).with_row_index(PLACE)
         rows = frame.filter(polars.col(PLACE).is_in(list(places))).collect().to_arrow()
         return {place: tuple(row) for place, *row in rows_of(rows)}
 

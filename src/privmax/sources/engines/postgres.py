@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from hashlib import blake2b
 from typing import Any
 
 from privmax.retries import chain
-from privmax.sources.engines.base import (
-    Engine,
-    as_text,
-    ask,
-    call,
-    is_moment,
-    new_name,
-    quietly,
-    rows_in,
-)
+from privmax.sources.arrow_rows import rows_in
+from privmax.sources.asking import ask, quietly
+from privmax.sources.engines.base import Engine, as_text, call, is_moment, new_name
 
 _TRANSIENT = ("08", "40", "53", "57", "55P03", "25P03", "25P04")
-"""How states begin: no connection, a conflict with another transaction, no resources, stopped by an
-operator or a time limit; a lock that was not to be had, and sessions that waited too long.
+"""The beginnings of states: no connection, a conflict with another transaction, no resources,
+stopped by an operator or a time limit; a lock that was not to be had, and sessions that waited too
+long.
 """
 
 _FULL = "53100"
@@ -32,8 +25,8 @@ _WORDS = (
     "is lost", "no such file or directory", "temporary failure", "starting up", "shutting down",
     "recovery mode", "too many", "connection slots",
 )  # fmt: skip
-"""What libpq, in whose own language it is unless a program asks for another, says where no one
-answers; not a wrong name, password, host or port.
+"""Words of libpq, in whose own language they are unless a program asks for another, for servers
+that do not answer; not for a wrong name, password, host or port.
 """
 
 _LOGINS = {
@@ -53,8 +46,8 @@ _LOGINS = {
     "too many": "The server has no connection left.",
     "connection slots": "The server has no connection left.",
 }
-"""What is said by words that libpq and the server use where a session does not begin. The first
-that fits counts.
+"""Explanations by the words of libpq and the server where a session does not begin. The first that
+fits counts.
 """
 
 
@@ -152,6 +145,8 @@ class Postgres(Engine):
 
         A number of 64 bits is made, kept, and sorted faster than the text of an MD5.
         """
+        from hashlib import blake2b
+
         import ibis
 
         digest = blake2b(salt.encode(), digest_size=8).digest()

@@ -8,18 +8,11 @@ from contextlib import ExitStack, suppress
 from threading import Thread, current_thread, main_thread
 from typing import Any
 
-from privmax.sources.engines.base import (
-    Engine,
-    as_text,
-    ask,
-    call,
-    import_ibis,
-    new_name,
-    quietly,
-)
+from privmax.sources.asking import ask, import_ibis, quietly
+from privmax.sources.engines.base import Engine, as_text, call, new_name
 
 _SETTINGS = ("spark.sql.session.timeZone", "spark.sql.mapKeyDedupPolicy")
-"""What Ibis sets in a session it is given."""
+"""The settings of Ibis in a session it is given."""
 
 
 class Spark(Engine):
@@ -35,7 +28,7 @@ class Spark(Engine):
         return kind.__module__.startswith("pyspark.sql") and kind.__name__ == "DataFrame"
 
     @classmethod
-    def open_object(cls, data: Any, wanted: Sequence[str], stack: ExitStack) -> Any:
+    def open_object(cls, data: Any, needed: Sequence[str], stack: ExitStack) -> Any:
         """Return a DataFrame as a view of its own session, which is left as it was."""
         session = data.sparkSession
         for name in _SETTINGS:
@@ -69,12 +62,12 @@ class Spark(Engine):
         return super().readable(key, kind)
 
     def row_at(
-        self, ordered: Any, index: int, wanted: Callable[[Any], dict[str, Any]]
+        self, ordered: Any, index: int, choose: Callable[[Any], dict[str, Any]]
     ) -> list[tuple[Any, ...]]:
         # Spark skips rows itself. Ibis 12 has it number them instead, in no order that Spark would
         # have to keep. What is wanted is made of every row here: to make text of a key never fails
         # in Spark.
-        columns = wanted(ordered)
+        columns = choose(ordered)
         rows = self.backend.raw_sql(
             self.backend.compile(ordered.mutate(**columns).order_by(list(ordered.columns)))
         )

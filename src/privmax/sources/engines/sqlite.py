@@ -7,24 +7,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from decimal import Decimal
-from hashlib import md5
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 from uuid import UUID
 
 from privmax.errors import UnsupportedError
-from privmax.sources.engines.base import (
-    BATCH,
-    Engine,
-    ask,
-    call,
-    collect_numbers,
-    labels,
-    new_name,
-    quietly,
-    rows_in,
-)
+from privmax.sources.arrow_rows import BATCH, collect_numbers, rows_in
+from privmax.sources.asking import ask, quietly
+from privmax.sources.engine_labels import labels
+from privmax.sources.engines.base import Engine, call, new_name
 
 _UNDECLARED = "integer"
 """The type of columns without one: whole numbers may be weights, and labels are read by what they
@@ -278,6 +270,8 @@ class SQLite(Engine):
 
 
 def _md5(text: str) -> str:
+    from hashlib import md5
+
     return md5(text.encode(), usedforsecurity=False).hexdigest()
 
 

@@ -1,1 +1,1 @@
-"""What can be audited of each package, one file per package: `subjects()` makes them all."""
+"""The subjects to audit, one file per package: `subjects()` makes them all."""

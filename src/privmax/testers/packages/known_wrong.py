@@ -37,7 +37,7 @@ PACKAGE = "known-wrong"
 QUERIES = 20
 THRESHOLD = 1
 LIMIT = 1
-"""How many queries may be above the threshold before the sparse vector technique stops."""
+"""The most queries above the threshold before the sparse vector technique stops."""
 
 QUERY_STARTS = [(1,) * QUERIES, (0,) * QUERIES]
 

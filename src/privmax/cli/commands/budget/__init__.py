@@ -28,8 +28,8 @@ def command() -> None:
     FILE is the place of the ledger: a file, or the URL of a PostgreSQL database
     (postgresql://user@host/database; keep the password in ~/.pgpass or PGPASSWORD).
 
-    show, history, list, verify and export only look, and do without FILE where PRIVMAX_LEDGER names
-    it; PRIVMAX_LEDGER_NAME then stands for --name. What changes a budget wants FILE typed.
+    show, history, list, verify and export only read. Without FILE they use PRIVMAX_LEDGER and
+    PRIVMAX_LEDGER_NAME. Commands that change a budget require FILE.
     """
 
 

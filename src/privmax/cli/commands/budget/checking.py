@@ -101,7 +101,7 @@ def unblock_command(where: str, pid: int | None, as_json: bool) -> None:
     Those that only wait are listed behind it. Ending a session loses nothing: what it had not
     committed is undone, and repeating its request id charges once.
 
-    It takes the right to execute privmax_blockers and privmax_unblock, and their owner must be a
+    It requires the right to execute privmax_blockers and privmax_unblock, and their owner must be a
     member of pg_signal_backend. Times are shown if the owner is a member of pg_read_all_stats.
 
     --json prints "where" (without user and password), "sessions", each with "pid", "who", "since"

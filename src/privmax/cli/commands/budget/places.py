@@ -1,4 +1,4 @@
-"""Which ledger a command means: FILE and --name, and how it is opened with errors in words."""
+"""Finds the ledger that FILE and --name give a command, and opens it with errors in words."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _name = click.option(
     "--name",
     default="default",
     show_default=True,
-    help="Name of the ledger; one place can hold many.",
+    help="Name of the ledger; one file or database can have several.",
 )
 
 

@@ -47,7 +47,7 @@ def show_command(where: str, name: str, plot: str | None, as_json: bool) -> None
     "budget", "spent" and "left" with an "epsilon" and a "delta" each, and "accounts", which has
     "budget", "spent" and "left" by account name.
 
-    Exit 1: the last events cannot be built on. It shows what was spent before them, and names the
+    Exit 1: the last events are wrong. The output shows what was spent before them, and names the
     first; --json has it as "fault". Nothing is charged to such a ledger.
 
     Example: privmax budget show budget.db --plot spending.svg

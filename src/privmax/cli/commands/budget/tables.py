@@ -1,4 +1,4 @@
-"""How the commands print a ledger: tables, amounts, JSON, and text that no terminal obeys."""
+"""Prints ledgers for commands: tables, amounts, JSON, and text that no terminal obeys."""
 
 from __future__ import annotations
 

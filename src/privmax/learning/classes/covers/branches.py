@@ -1,4 +1,4 @@
-"""What both walks are asked: a branch of the search, and what of it is wanted."""
+"""The input of both walks: a branch of the search, and what to count in it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Branch(NamedTuple):
 
 
 class Goal(NamedTuple):
-    """Which conjunctions are counted, and where.
+    """The conjunctions to count, and where to count them.
 
     Attributes:
         floor: Conjunctions with a difference above it are counted.

@@ -1,4 +1,4 @@
-"""What the kernels of `compiled_walk.py` hand each other: arrays that belong together, by name."""
+"""Named groups of arrays that the kernels of `compiled_walk.py` pass to each other."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Columns(NamedTuple):
 
 
 class Node(NamedTuple):
-    """What is known of a node and of its children.
+    """Counts of a node and of its children.
 
     Attributes:
         positives: How many positive rows it covers.
@@ -126,7 +126,7 @@ class Space(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """What is known of the pairs of columns that matter, by their places among those.
+    """Counts of the pairs of columns that matter, by their places among those.
 
     Attributes:
         yes: How many positives have both bits.

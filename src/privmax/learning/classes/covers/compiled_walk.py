@@ -35,8 +35,8 @@ GROUP = 64 * LANES
 """Rows turned over together."""
 
 MOST = 2048
-"""Where so many columns matter, the last three tests are not counted in one go: it takes a table of
-all pairs.
+"""From this number of columns on, the last three tests are not counted in one go, which takes a
+table of all pairs.
 """
 
 

@@ -1,4 +1,4 @@
-"""How many examples the conjunctions of a class get right.
+"""Count the examples that the conjunctions of a class get right.
 
 They are found by a search that leaves out what cannot matter.
 
@@ -41,21 +41,21 @@ _KEPT = 1 << 20
 """The counts of every branch are kept between questions where they are so many numbers at most."""
 
 _SPAN = 128
-"""How far below the best all is counted while the best is looked for, at most."""
+"""The largest depth below the best down to which a search for the best counts everything."""
 
 _SMALL = 1 << 14
 """Subtrees of this size are walked at once, without threads."""
 
 _AHEAD = 8
-"""How many branches wait for each thread."""
+"""The number of branches in the queue of each thread."""
 
 WORTH_LOADING_NUMBA = 1 << 15
-"""Classes of fewer rules are searched in NumPy, which takes about as long as numba takes to load,
+"""Classes of fewer rules are searched in NumPy, which takes about as long as loading numba,
 unless it is already. Compiling, which is done once, takes half a minute.
 """
 
 MOST_STEPS = 1 << 42
-"""How many steps a search takes at most, some minutes: about as many as counting 64 rows takes.
+"""The most steps of a search, which takes some minutes; counting 64 rows is about one step.
 Public; whether a search needs more is not.
 """
 
@@ -63,7 +63,7 @@ _UNBOUNDED = 1 << 62
 """Steps of a search for what was drawn: its work is that of a search that has ended."""
 
 _WIDTH = 16
-"""How many conjunctions a first look for a good one carries along."""
+"""The number of conjunctions that the first search for a good one keeps."""
 
 
 @dataclass(frozen=True)
@@ -195,8 +195,8 @@ class Covers:
                 ]
                 differences = np.stack([upper, len(positives) - len(negatives) - upper], axis=1)
                 used = np.isin(self._order.after, [self._order.after[test >> 1] for test in tests])
-                free = np.flatnonzero(np.repeat(~used, 2))
-                promising = free[np.argsort(-differences.ravel()[free], kind="stable")[:_WIDTH]]
+                unused = np.flatnonzero(np.repeat(~used, 2))
+                promising = unused[np.argsort(-differences.ravel()[unused], kind="stable")[:_WIDTH]]
                 for test in promising.tolist():
                     promise[tests | {test}] = int(differences.flat[test]), place, test
             chosen = sorted(promise.items(), key=lambda entry: -entry[1][0])[:_WIDTH]

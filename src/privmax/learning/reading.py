@@ -1,20 +1,26 @@
-"""What estimators with a schema read: labels, rows in memory, the column of labels in a table."""
+"""Labels, rows in memory, and tables in an engine, as learners with a schema read them."""
 
 from __future__ import annotations
 
 import sys
-from typing import Any
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privmax.errors import DataError, LedgerError, ParameterError
+from privmax.errors import DataError, ParameterError
+from privmax.learning.additive.fitting import ExampleRows
+from privmax.learning.additive.memory import MemoryRows
 from privmax.learning.additive.model import Codes
 from privmax.learning.columns import find_columns, is_frame
-from privmax.learning.labels import refuse_large, rows_with
+from privmax.learning.labels import read_column, refuse_large, rows_with
 from privmax.learning.schema import Schema
-from privmax.learning.scoring import read_column
 from privmax.sources.containers.pandas import refuse_rounded
+
+if TYPE_CHECKING:
+    from privmax.learning.additive.engine import ReadTarget
 
 
 def read_labels(labels: object) -> NDArray[Any]:
@@ -49,33 +55,6 @@ def read_labels(labels: object) -> NDArray[Any]:
     return np.asarray(listed)
 
 
-def sort_chances(second: NDArray[np.float64], labels: NDArray[Any]) -> NDArray[np.float64]:
-    """Return a column of chances for each label, in the order of sorted labels.
-
-    scikit-learn takes that order for granted.
-
-    Args:
-        second: The chance of the second declared label, of each row.
-        labels: As they were declared.
-
-    Examples:
-        >>> sort_chances(np.array([0.75]), np.array(["yes", "no"])).tolist()
-        [[0.75, 0.25]]
-    """
-    columns = np.column_stack([1 - second, second])
-    return columns if labels[0] < labels[1] else columns[:, ::-1]
-
-
-def tag_classifier(tags: Any) -> Any:
-    """Return scikit-learn's tags of a classifier of two labels with a schema."""
-    tags.non_deterministic = True
-    tags.classifier_tags.multi_class = False
-    tags.classifier_tags.poor_score = True  # a public grid need not fit, and privacy adds noise
-    tags.input_tags.allow_nan = True  # a schema has a cell for every value
-    tags.input_tags.sparse = True
-    return tags
-
-
 def is_table(X: object) -> bool:
     """Return whether X is an Ibis table, which stays in its engine."""
     ibis = sys.modules.get("ibis")
@@ -105,21 +84,13 @@ def check_columns(schema: Schema, X: Any) -> None:
         find_columns(X, schema.names)  # an iterator, of which nothing is taken
 
 
-def unfit_record(what: str) -> LedgerError:
-    """Return the error about a recorded answer that no fit of this schema can have given."""
-    return LedgerError(
-        f"The {what} that the ledger has for this request does not fit this schema: the record was "
-        "changed. Run privmax budget verify, and restore the ledger from a backup."
-    )
-
-
-def name_labels(table: Any, y: object) -> str:
-    """Return the column of an Ibis table that has the labels."""
+def name_targets(table: Any, y: object) -> str:
+    """Return the column of an Ibis table that has the labels, or other targets."""
     if isinstance(y, str) and y in table.columns:
         return y
     raise ParameterError(
         "y", y if isinstance(y, str) else f"<{type(y).__name__}>",
-        "X is an Ibis table, so it must be the name of its column of labels",
+        "X is an Ibis table, so it must be the name of its column of targets",
         f"The table has {', '.join(table.columns)}.",
     )  # fmt: skip
 
@@ -140,26 +111,99 @@ def read_examples(
     schema: Schema, X: Any, y: Any, labels: NDArray[Any]
 ) -> tuple[Codes, NDArray[np.bool_]]:
     """Return the cell of every value, and whether each row has the second label."""
-    refuse_table(X)
-    if isinstance(y, str):
-        raise ParameterError(
-            "y", y, "X is not an Ibis table, so y must have a label for each row",
-            f"For example X[{y!r}].",
-        )  # fmt: skip
-    codes = schema.codes(X)
+    codes = read_codes(schema, X, y)
     values = read_column(refuse_rounded(y), "y")
     if values.ndim != 1:
         raise DataError("y should be a 1d array, one label per example.")
-    if len(values) != codes.shape[1]:
-        raise DataError("X and y have different numbers of rows.")
-    if not len(values):
-        raise DataError("Found array with 0 sample(s): X has no rows.")
+    check_lengths(codes, values)
     first, second = (rows_with(values, label) for label in labels)
     if not (first | second).all():
         raise DataError(
             "A label in y is not among the declared labels. Declare both as y has them: the number "
             '0 is not the text "0".'
         )
-    if max(column.cells for column in schema.columns) <= 1 << 8:
-        codes = codes.astype(np.uint8)  # half the memory to go through
     return codes, second
+
+
+def read_codes(schema: Schema, X: Any, y: object) -> Codes:
+    """Return the cell of every value of rows in memory, whose targets are not the name of a column.
+
+    Raises:
+        DataError: X is an Ibis table.
+        ParameterError: y is text.
+    """
+    refuse_table(X)
+    if isinstance(y, str):
+        raise ParameterError(
+            "y", y, "X is not an Ibis table, so y must have a value for each row",
+            f"For example X[{y!r}].",
+        )  # fmt: skip
+    codes = schema.codes(X)
+    small = max(column.cells for column in schema.columns) <= 1 << 8
+    return codes.astype(np.uint8) if small else codes  # half the memory to go through
+
+
+def check_lengths(codes: Codes, targets: NDArray[Any]) -> None:
+    """Refuse rows without as many targets, and none at all.
+
+    Raises:
+        DataError: That is so.
+    """
+    if len(targets) != codes.shape[1]:
+        raise DataError("X and y have different numbers of rows.")
+    if not len(targets):
+        raise DataError("Found array with 0 sample(s): X has no rows.")
+
+
+def plan_reading(
+    X: Any, y: Any, schema: Schema, labels: NDArray[Any]
+) -> Callable[[ExitStack], ExampleRows]:
+    """Return what reads the examples, which `answer` calls when the ledger was asked.
+
+    Args:
+        X: A frame, an array or an Ibis table.
+        y: A label for each row; of an Ibis table the name of the column that has them.
+        schema: The columns.
+        labels: The two that are declared.
+
+    Raises:
+        ParameterError: X is an Ibis table, and y is none of its columns.
+    """
+
+    def write() -> ReadTarget:
+        from privmax.learning.additive.engine import label_targets
+
+        return label_targets(labels)
+
+    return plan_rows(X, y, schema, lambda: read_examples(schema, X, y, labels), write)
+
+
+def plan_rows(
+    X: Any,
+    y: Any,
+    schema: Schema,
+    read_here: Callable[[], tuple[Codes, NDArray[Any]]],
+    write: Callable[[], ReadTarget],
+) -> Callable[[ExitStack], ExampleRows]:
+    """Return what reads rows with targets of any kind, in memory or in an engine.
+
+    Args:
+        X: A frame, an array or an Ibis table.
+        y: A target for each row; of an Ibis table the name of the column that has them.
+        schema: The columns.
+        read_here: Reads cells and targets in memory.
+        write: Returns what writes the target in an engine.
+
+    Raises:
+        ParameterError: X is an Ibis table, and y is none of its columns.
+    """
+    column = name_targets(X, y) if is_table(X) else None
+
+    def read(stack: ExitStack) -> ExampleRows:
+        if column is None:
+            return MemoryRows(*read_here())
+        from privmax.learning.additive.engine import open_rows
+
+        return open_rows(X, schema, column, write(), stack)
+
+    return read

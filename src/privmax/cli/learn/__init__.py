@@ -1,0 +1,1 @@
+"""The jobs of `privmax learn`: one rule of a class, or the model of the classifier."""

@@ -1,0 +1,1 @@
+"""Regression by additive models: the same private rounds, with targets that are numbers."""
