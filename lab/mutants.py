@@ -19,6 +19,7 @@ import gc
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -35,8 +36,22 @@ MODULES = {
     "privacy": "privacy.py",
     "release": "release.py",
     "ledger": "ledger/*.py",
+    "losses": "losses.py accounting.py",
+    "repetition": "repetition.py",
+    "counts": "counts.py count_costs.py relative.py",
+    "payload": "payload.py best_items.py",
+    "groups": "grouping.py groups.py best_per_group.py",
+    "keyset": "keyset/*.py one_key_each.py rounds.py",
+    "learning": "learning/additive/fitting.py learning/additive/link.py "
+    "learning/additive/memory.py learning/additive/rounds.py learning/additive/steps.py "
+    "learning/classifier/choice.py learning/classifier/counting.py learning/classifier/fitting.py "
+    "learning/classifier/question.py learning/classifier/terms.py learning/regressor/fitting.py "
+    "learning/regressor/targets.py learning/regressor/terms.py",
 }
 """What can be mutated, and in which files it is."""
+
+CORE = ("noise", "profile", "mechanisms", "composition", "privacy", "release", "ledger")
+"""The modules that every answer goes through. The others were added later."""
 
 ON_SERVERS = {f"ledger/postgres{part}.py" for part in ("", "_rows", "_schema", "_urls")}
 """Left out: only tests on a real server run them."""
@@ -146,14 +161,19 @@ class Mutant:
             _replace(site, site.node)
 
 
+@cache
 def module_of(file: str) -> str:
     """The key of MODULES a file belongs to."""
-    return file.split("/", maxsplit=1)[0].removesuffix(".py")
+    return next(
+        module
+        for module, patterns in MODULES.items()
+        if any(fnmatchcase(file, pattern) for pattern in patterns.split())
+    )
 
 
 def files_of(module: str) -> list[str]:
     """The files of a key of MODULES."""
-    found = sorted(PACKAGE.glob(MODULES[module]))
+    found = [file for one in MODULES[module].split() for file in sorted(PACKAGE.glob(one))]
     names = [file.relative_to(PACKAGE).as_posix() for file in found]
     return [name for name in names if name not in ON_SERVERS]
 

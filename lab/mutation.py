@@ -1,9 +1,9 @@
 """Mutation testing: does some test fail when the code is wrong?
 
-    ./dev mutate                         all mutants of noise, profile, mechanisms, composition,
-                                         privacy, release and ledger
+    ./dev mutate                         all mutants of the modules in lab/mutants.py
     ./dev mutate noise profile           those of some modules
     ./dev mutate --sample 2000 --seed 1  a random sample, with one mutant of every function
+    ./dev mutate --fresh 500 --round 3   a random sample of those that were never run
     ./dev mutate --survivors             once more those that survived the last time
     ./dev mutate --store                 write results/mutation.json from what is known
 
@@ -16,7 +16,8 @@ more, is stopped: killed by time.
 
 What is known is kept in .mutation/ and not computed again until a function changes: runs can be
 stopped and taken up again. tests/mutation/harmless.toml names the survivors that no test can or
-need kill, each with the reason.
+need kill, each with the reason. tests/mutation/seen.txt lists what was run in any round:
+a fresh sample has none of these.
 """
 
 from __future__ import annotations
@@ -34,9 +35,13 @@ import random
 import resource
 import shutil
 import signal
+import sys
 import tempfile
+import textwrap
 import time
 import tomllib
+import traceback
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -52,25 +57,42 @@ from lab import mutants
 from lab.mutants import Mutant
 
 TESTS = {
-    "noise": "unit/blocks unit/coins unit/samplers exact/walks exact/race exact/counts "
-    "exact/repetition statistical/noise docs/docstrings",
+    "noise": "unit/coins unit/samplers exact/walks exact/race exact/counts "
+    "exact/repetition statistical/noise golden/public_numbers docs/docstrings",
     "profile": "unit/profile property/profile docs/docstrings",
     "mechanisms": "exact/laws exact/naming exact/limited_domain exact/stable_maximum "
     "exact/gap_test exact/choosing exact/nested_margin exact/set_margin exact/above_threshold "
     "exact/propose_test_release exact/restricted_exponential exact/max_of_laplaces "
     "exact/joint_exponential exact/large_margin exact/large_margin_truncated exact/score_kinds "
     "exact/leads exact/expectations exact/audits exact/top_k exact/cells unit/mechanisms "
-    "exact/contract docs/docstrings",
-    "composition": "exact/composition exact/top_k docs/docstrings",
+    "exact/contract exact/ranked_margin exact/stored_leads exact/rounding "
+    "unit/theory unit/plans golden/public_numbers docs/docstrings",
+    "composition": "exact/composition exact/top_k golden/public_numbers docs/docstrings",
     "privacy": "unit/privacy docs/docstrings",
     "release": "unit/release unit/counts unit/select docs/docstrings",
     "ledger": "ledger/ledger ledger/rules ledger/rho ledger/parts ledger/batch ledger/files "
     "ledger/forks ledger/records ledger/relation ledger/units ledger/strict ledger/failures "
-    "ledger/forgeries ledger/select ledger/protocol ledger/checks ledger/payment ledger/replay "
-    "ledger/open_files ledger/stores docs/docstrings",
+    "ledger/forgeries ledger/select ledger/checks ledger/payment ledger/replay "
+    "ledger/open_files ledger/stores ledger/group_commit ledger/history ledger/bad_days "
+    "ledger/shapes docs/docstrings",
+    "losses": "exact/losses exact/accounting ledger/rules golden/public_numbers docs/docstrings",
+    "repetition": "exact/repetition exact/search unit/search unit/search_settings "
+    "unit/search_misuse unit/search_rows ledger/search golden/public_numbers docs/docstrings",
+    "counts": "exact/counts exact/shared_noise exact/ranked_margin unit/counts unit/release "
+    "unit/keys golden/public_numbers docs/docstrings",
+    "payload": "unit/release unit/select exact/groups ledger/failures ledger/select "
+    "ledger/shapes docs/docstrings",
+    "groups": "unit/grouping unit/groups exact/groups exact/itemset_groups ledger/groups "
+    "docs/docstrings",
+    "keyset": "exact/keys unit/keys unit/key_plans ledger/keys golden/public_numbers "
+    "docs/docstrings",
+    "learning": "exact/additive exact/classifier exact/regressor exact/peers_faults "
+    "unit/additive unit/classifier unit/regressor unit/schema_learners ledger/additive "
+    "ledger/classifier ledger/regressor docs/docstrings",
 }
 """The test files of each module, whose quick tests are used. Tests that look at the source and not
-at what it does are not among them, nor are those that start processes.
+at what it does are not among them, nor are those that start processes, nor files that start threads
+of polars when they are collected, which are missing in a forked process.
 """
 
 EXAMPLES = 12
@@ -80,6 +102,8 @@ SLOW = 2.0
 """Seconds, under coverage: tests that take longer are not used."""
 
 KILLED, TIMED, SURVIVED = "killed", "timed out", "survived"
+
+SEEN = mutants.ROOT / "tests" / "mutation" / "seen.txt"
 
 IMPORT = "import"
 """In the place of a test: the module cannot be imported."""
@@ -134,7 +158,13 @@ def main() -> None:
                 one for one in chosen if _survived(known.get(one.key)) and one.key not in harmless
             ]
         else:
-            if options.sample:  # those of all modules, so that runs of some add up
+            if options.fresh:
+                now = {key for key, outcome in known.items() if outcome.round == options.round}
+                met = read_seen() | {digest_of(key) for key in {*known, *read_harmless()} - now}
+                every = [one for module in mutants.MODULES for one in all_mutants(module)]
+                chosen = random.Random(options.seed).sample(unseen(every, met), options.fresh)
+                chosen = [one for one in chosen if one.module in options.modules]
+            elif options.sample:  # those of all modules, so that runs of some add up
                 every = [one for module in mutants.MODULES for one in all_mutants(module)]
                 chosen = sample(every, options.sample, options.seed)
                 chosen = [one for one in chosen if one.module in options.modules]
@@ -144,6 +174,8 @@ def main() -> None:
         if options.file:
             chosen = [one for one in chosen if one.file in options.file]
         print(f"{len(chosen)} mutants", flush=True)
+        if chosen and not options.survivors:
+            write_run(options.round)
         run(chosen, options.budget, options.minutes, options.round)
         known = read_outcomes()
     rows = list(summary(options.modules, known, set(read_harmless())))
@@ -161,6 +193,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--file", action="append", help="only of this file, as in noise/bulk.py")
     parser.add_argument("--sample", type=int, help="how many, at least one of every function")
+    parser.add_argument("--fresh", type=int, help="how many that were never run, in any round")
     parser.add_argument("--seed", type=int, default=1, help="of the sample (default: 1)")
     parser.add_argument("--budget", type=float, default=4.0, help="seconds of tests for a mutant")
     parser.add_argument("--minutes", type=float, default=600.0, help="then stop")
@@ -205,6 +238,11 @@ def sample(among: Sequence[Mutant], size: int | None, seed: int) -> list[Mutant]
     return first + (rest if size is None else rest[: max(0, size - len(first))])
 
 
+def unseen(among: Iterable[Mutant], seen: set[str]) -> list[Mutant]:
+    """Those whose digest is not among those of earlier rounds."""
+    return [one for one in among if digest_of(one.key) not in seen]
+
+
 def wilson(hits: int, tries: int, z: float = 1.96) -> tuple[float, float]:
     """A 95 % interval for a rate (Wilson's).
 
@@ -241,6 +279,47 @@ def read_outcomes() -> dict[Key, Outcome]:
 def write_outcome(mutant: Mutant, outcome: Outcome) -> None:
     with (state() / "outcomes.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps([mutant.key, vars(outcome)], ensure_ascii=False) + "\n")
+
+
+def write_run(turn: int) -> None:
+    """Note how the mutants of a round are run. A run that is taken up again is the same one."""
+    words = " ".join(word for word in sys.argv[1:] if word != "--")
+    facts = {
+        "part": f"round {turn}",
+        "command": f"./dev python -m lab.mutation {words}".strip(),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "cpu": platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 2),
+        "python": platform.python_version(),
+        "versions": {
+            name: metadata.version(name) for name in ("privmax", "pytest", "hypothesis", "coverage")
+        },
+        "source": hashlib.sha256(_sources()).hexdigest()[:12],
+    }
+    state().mkdir(exist_ok=True)
+    with (state() / "runs.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps(facts) + "\n")
+
+
+def read_runs() -> dict[str, dict[str, Any]]:
+    """The first run of each round."""
+    file = state() / "runs.jsonl"
+    runs: dict[str, dict[str, Any]] = {}
+    for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
+        facts = json.loads(line)
+        runs.setdefault(facts["part"], facts)
+    return runs
+
+
+def digest_of(key: Key) -> str:
+    """A short name for a mutant."""
+    return hashlib.sha256(json.dumps(key).encode()).hexdigest()[:8]
+
+
+def read_seen() -> set[str]:
+    """The digests of all mutants of earlier rounds, whatever became of them."""
+    return set(SEEN.read_text(encoding="utf-8").split()) if SEEN.exists() else set()
 
 
 def read_harmless() -> dict[Key, str]:
@@ -304,7 +383,7 @@ def summary(
 
 
 def store(rows: list[dict[str, Any]], known: dict[Key, Outcome]) -> None:
-    """Write lab/benchmarks/results/mutation.json."""
+    """Write lab/benchmarks/results/mutation.json, with the rounds that it has from earlier."""
     run = [one for module in mutants.MODULES for one in all_mutants(module) if one.key in known]
     operators = []
     for name, changes in mutants.OPERATORS.items():
@@ -317,21 +396,30 @@ def store(rows: list[dict[str, Any]], known: dict[Key, Outcome]) -> None:
                 "killed": sum(ending != SURVIVED for ending in of),
             }
         )
-    reasons: dict[str, int] = {}
     harmless = read_harmless()
-    rounds = []
+    file = mutants.ROOT / "lab" / "benchmarks" / "results" / "mutation.json"
+    stored = json.loads(file.read_text(encoding="utf-8"))
+    rounds = {(row["round"], row["of"]): row for row in stored["rounds"]}
     for number in sorted({known[one.key].round for one in run}):
-        of_round = [one for one in run if known[one.key].round == number]
-        counted = [
-            known[one.key].first
-            for one in of_round
-            if known[one.key].ending != SURVIVED or one.key not in harmless
-        ]
-        hits = sum(first != SURVIVED for first in counted)
-        low, high = wilson(hits, len(counted))
-        rounds.append(
-            {
+        for name in ("core", "new"):
+            of_round = [
+                one
+                for one in run
+                if known[one.key].round == number
+                and (one.module in mutants.CORE) == (name == "core")
+            ]
+            counted = [
+                known[one.key].first
+                for one in of_round
+                if known[one.key].ending != SURVIVED or one.key not in harmless
+            ]
+            if not counted:
+                continue
+            hits = sum(first != SURVIVED for first in counted)
+            low, high = wilson(hits, len(counted))
+            rounds[number, name] = {
                 "round": number,
+                "of": name,
                 "run": len(of_round),
                 "harmless": len(of_round) - len(counted),
                 "killed": hits,
@@ -339,36 +427,29 @@ def store(rows: list[dict[str, Any]], known: dict[Key, Outcome]) -> None:
                 "low": low,
                 "high": high,
             }
-        )
-    for one in run:
-        if one.key in harmless and known[one.key].ending == SURVIVED:
-            reasons[harmless[one.key]] = reasons.get(harmless[one.key], 0) + 1
-    facts = {
-        "part": "mutants",
-        "command": "./dev python -m lab.mutation --sample 2400",
-        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "cpu": platform.processor() or platform.machine(),
-        "cores": os.cpu_count(),
-        "load": round(os.getloadavg()[0], 2),
-        "python": platform.python_version(),
-        "versions": {
-            name: metadata.version(name) for name in ("privmax", "pytest", "hypothesis", "coverage")
-        },
-        "source": hashlib.sha256(_sources()).hexdigest()[:12],
-    }
+    earlier, earlier_operators = stored.get("earlier", []), stored.get("earlier operators", [])
+    if min(known[one.key].round for one in run) > max(row["round"] for row in stored["rounds"]):
+        earlier, earlier_operators = stored["modules"], stored["operators"]
+    rows = [_add(row, earlier, "module") for row in rows]
+    operators = [_add(row, earlier_operators, "operator") for row in operators]
     result = {
         "benchmark": "mutation",
         "settings": {"tests": TESTS, "examples": EXAMPLES},
-        "runs": [facts],
+        "runs": list(({row["part"]: row for row in stored["runs"]} | read_runs()).values()),
         "modules": rows,
-        "rounds": rounds,
+        "rounds": [rounds[key] for key in sorted(rounds)],
         "operators": operators,
         "reasons": [
             {"reason": reason, "mutants": count}
-            for reason, count in sorted(reasons.items(), key=lambda one: (-one[1], one[0]))
+            for reason, count in sorted(
+                Counter(harmless.values()).items(), key=lambda one: (-one[1], one[0])
+            )
         ],
+        "earlier": earlier,
+        "earlier operators": earlier_operators,
     }
-    file = mutants.ROOT / "lab" / "benchmarks" / "results" / "mutation.json"
+    seen = read_seen() | {digest_of(key) for key in {*known, *harmless}}
+    SEEN.write_text(textwrap.fill(" ".join(sorted(seen)), 98) + "\n", encoding="utf-8")
     parts = []
     for key, value in result.items():
         if isinstance(value, list):  # one record a line, so that differences can be read
@@ -377,6 +458,20 @@ def store(rows: list[dict[str, Any]], known: dict[Key, Outcome]) -> None:
         else:
             parts.append(f'  "{key}": {json.dumps(value, ensure_ascii=False)}')
     file.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
+
+
+def _add(row: dict[str, Any], earlier: list[dict[str, Any]], name: str) -> dict[str, Any]:
+    """Add what was counted in rounds that are stored, and of which single mutants are not known."""
+    before = next((one for one in earlier if one[name] == row[name]), {})
+    for count in ("run", "killed", "timed", "harmless", "survived", "first"):
+        if count in row:
+            row[count] += before.get(count, 0)
+    if row.get("harmless", row["run"]) < row["run"]:
+        tries = row["run"] - row["harmless"]
+        row["rate"] = (row["killed"] + row["timed"]) / tries
+        row["before"] = row["first"] / tries
+        row["low"], row["high"] = wilson(row["first"], tries)
+    return row
 
 
 def _sources() -> bytes:
@@ -624,6 +719,8 @@ class _Runner:
             signal.setitimer(signal.ITIMER_PROF, SLOW, SLOW / 4)
         try:
             return (yield)
+        except TimeoutError:  # a report of where it happened may fail
+            pytest.skip("too slow")
         finally:
             if self._tracing:
                 signal.setitimer(signal.ITIMER_PROF, 0)
@@ -658,11 +755,14 @@ class _Runner:
 
     def _trace_file(self, traces: Traces, name: str, tests: list[str], sources: list[str]) -> None:
         answer = self._temporary / "answer"
+        problem = self._temporary / "problem"
         answer.unlink(missing_ok=True)
         child = os.fork()
         if not child:
             try:
                 answer.write_bytes(pickle.dumps(self._follow(tests, sources)))
+            except BaseException:  # its standard streams are closed
+                problem.write_text(traceback.format_exc(), encoding="utf-8")
             finally:
                 os._exit(0)
         os.waitpid(child, 0)
@@ -670,7 +770,7 @@ class _Runner:
             for found in lines.values():
                 found.difference_update([test for test in found if test.startswith(f"{name}::")])
         if not answer.exists():
-            print(f"{name} could not be traced", flush=True)
+            print(f"{name} could not be traced: {problem.read_text(encoding='utf-8')}", flush=True)
             return
         seconds, lines = pickle.loads(answer.read_bytes())
         traces.seconds.update(seconds)

@@ -98,8 +98,8 @@ CASES = (
 class LongerCoins:
     """The coins of a word, and then seeded ones: for the few draws that need more than a word."""
 
-    def __init__(self, word: int, seed: str) -> None:
-        self._first, self._more = ScriptedCoins(word, WORD), SeededCoins(seed)
+    def __init__(self, word: int, seed: str, length: int = WORD) -> None:
+        self._first, self._more = ScriptedCoins(word, length), SeededCoins(seed)
 
     def bits(self, n: int) -> int:
         value = 0
@@ -186,7 +186,7 @@ def chances(case: Case, factor: Fraction = Fraction(1)) -> dict[Hashable, float]
     return {key: chance.value for key, chance in case.laws(factor).of(case.scores).chances.items()}
 
 
-def p_value(found: Counter[Hashable], law: Mapping[Hashable, float]) -> float:
+def p_value(found: Counter[T], law: Mapping[T, float]) -> float:
     """Of the chi-square test. An answer that the law calls impossible has none."""
     from scipy.stats import chi2
 

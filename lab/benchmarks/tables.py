@@ -16,6 +16,7 @@ import string
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -187,6 +188,14 @@ def _until(row: Row, who: str) -> str:
     return f"{row[who]:,}" if row[who] is not None else f"more than {row['most']:,}"
 
 
+def _told(row: Row) -> str:
+    """The keys that a library found, what it was told, and its processor time."""
+    told = f"{row['strategy']} {row['per_user']}".strip().replace("_", " ")
+    if "found" not in row:
+        return str(row["ending"])
+    return f"{row['found']:,} ({told}), {_figures(row['seconds'])} s"
+
+
 def _needed(row: Row) -> str:
     """What a subject needs at least, by enumeration or by samples."""
     if row["exactly"] is not None and (row["verdict"] == "broken" or row["needs"] is None):
@@ -199,6 +208,7 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "baseline": lambda row: _until(row, "baseline"),
     "tuned": lambda row: _until(row, "tuned"),
     "needed": _needed,
+    "told": _told,
     "drawn": lambda row: NOTHING if row["runs"] is None else f"{row['runs']:,}",
     "exactly": lambda row: "yes" if row["enumerated"] else NOTHING,
     "time": _time,
@@ -300,17 +310,17 @@ def _accuracies(result: Row) -> Iterator[Row]:
 
 def _additive(result: Row) -> Iterator[Row]:
     """All learners on all sets, ours first, with the column that they stand in."""
-    kinds = ("adult", "small", "wide", "peers")
+    kinds = ("ours", "adult", "small", "wide", "peers")
     for row in (row for kind in kinds for row in result.get(kind, ())):
         column = "not private" if row["epsilon"] == "-" else f"ε = {row['epsilon']}"
         yield {**row, "column": column}
 
 
-def _invented(result: Row) -> Iterator[Row]:
+def _invented(result: Row, part: str = "table") -> Iterator[Row]:
     """The means of all kinds of invented data."""
     kept = ("columns", "epsilon", "product", "member", "delta")
     found: dict[tuple[Any, ...], list[Row]] = {}
-    for row in result.get("table", ()):
+    for row in result.get(part, ()):
         found.setdefault(tuple(row[key] for key in kept), []).append(row)
     for values, rows in found.items():
         means = {key: sum(row[key] for row in rows) / len(rows) for key in ("accuracy", "auc")}
@@ -319,10 +329,29 @@ def _invented(result: Row) -> Iterator[Row]:
         yield {**made, **means, "contender": made["member"] + pure}
 
 
+def _best_libraries(result: Row) -> Iterator[Row]:
+    """By set and library: the setting at which it found the most keys."""
+    best: dict[tuple[str, str], Row] = {}
+    for row in result.get("libraries", ()):
+        before = best.setdefault((row["set"], row["contender"]), row)
+        if row.get("found", -1) > before.get("found", -1):
+            best[row["set"], row["contender"]] = row
+    yield from best.values()
+
+
 def _classified(result: Row) -> Iterator[Row]:
     """All contenders on all sets, and how far the classifier is behind the best of its models."""
     for row in (row for kind in ("sets", "adult", "wide") for row in result.get(kind, ())):
         yield {**row, "compared": "behind" in row}
+
+
+def _beside(result: Row) -> Iterator[Row]:
+    """The classifier and its peers, set by set."""
+    ours = [row for kind in ("sets", "adult", "wide") for row in result.get(kind, ())]
+    every = [row for row in ours if row["contender"] == "PrivateClassifier"]
+    every += [row for row in result.get("peers", ()) if row["epsilon"] != "-"]
+    places = {(row["set"], row["rows"]): place for place, row in reversed([*enumerate(every)])}
+    yield from sorted(every, key=lambda row: places[row["set"], row["rows"]])
 
 
 def _gpu(result: Row) -> Iterator[Row]:
@@ -355,7 +384,11 @@ ROWS: dict[str, Callable[[Row], Iterable[Row]]] = {
     "accuracies": _accuracies,
     "additive learners": _additive,
     "invented data": _invented,
+    "few invented data": partial(_invented, part="few"),
+    "many invented data": partial(_invented, part="many"),
+    "classifiers": _beside,
     "classified sets": _classified,
+    "best of libraries": _best_libraries,
     "card": _gpu,
 }
 
@@ -401,13 +434,16 @@ def printed(name: str, result: Row) -> str:
 
 
 def filled(text: str, tables: Iterable[Table]) -> str:
-    """A page with every table written anew. Each that has rows stands on the page, once."""
+    """A page with every table written anew.
+
+    Each that has rows is on the page, once. One that was not measured yet may be, and is empty.
+    """
     made = {
         table.name: table.markdown(stored(RESULTS / f"{table.result}.json")) for table in tables
     }
     wanted = sorted(name for name, table in made.items() if table)
     marked = sorted(match["name"] for match in _SECTION.finditer(text))
-    if marked != wanted:
+    if set(marked) - made.keys() or set(wanted) - set(marked) or len(set(marked)) < len(marked):
         odd = sorted(set(marked) ^ set(wanted)) or "one twice"
         raise SystemExit(f"tables that are only on the page, or not on it: {odd}")
     return _SECTION.sub(lambda match: f"{match[1]}{made[match['name']]}{match[3]}", text)

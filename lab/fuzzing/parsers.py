@@ -20,7 +20,7 @@ from privmax.display import format_label, to_json
 from privmax.encoding import decode, encode, recordable
 from privmax.errors import PrivmaxError
 from privmax.labels import by_name, is_unknown, label_by_value, plain_label, read_label
-from privmax.learning.rules import apply_rule, check_rule, describe_rule, list_features
+from privmax.learning.rules import check_rule, describe_rule
 from privmax.learning.schema import Schema
 from privmax.ledger.events import Row, seal
 from privmax.ledger.replay import faults, follows
@@ -116,16 +116,16 @@ def parse_names(data: bytes) -> None:
 
 def parse_rule(data: bytes) -> None:
     """What --save wrote and --apply reads, with its schema if it has one."""
-    from privmax.cli.commands.learn import _load_model
+    from privmax.cli.learn.apply import SavedRule, load_model
 
-    saved = _load_model(write("rule.json", data))
-    rule, schema = saved["rule"], saved["schema"]
-    describe_rule(rule, saved["label"])
-    features = list_features(rule)
-    values = np.array([0.0, 1.0, 12.5])
-    columns = {name: values if schema is None else np.array([0, 1, 1]) for name in features}
-    if len(apply_rule(rule, columns, 3, schema)) != 3:
-        raise WrongError("a rule gives another number of labels")
+    label, saved = load_model(write("rule.json", data))
+    values = [0.0, 1.0, 12.5] if saved.schema is None else [0, 1, 1]
+    if len(saved.predict(np.tile(np.array(values)[:, None], len(saved.features())))) != 3:
+        raise WrongError("a model gives another number of labels")
+    if not isinstance(saved, SavedRule):
+        return
+    rule, schema = saved.rule, saved.schema
+    describe_rule(rule, label)
     check_rule(json.loads(json.dumps(rule)), schema)
 
 
@@ -305,6 +305,10 @@ TARGETS = (
             b' "P", "not": false}], "then": {"label": 1}, "else": {"when": "all", "tests": '
             b'[{"feature": "a", "threshold": 3.0, "below": true}], "then": {"label": 0}, "else": '
             b'{"label": 1}}}}',
+            b'{"label": "c", "labels": [0, 1], "schema": {"a": {"low": 0, "high": 9, "cells": 2}}, '
+            b'"rule": null, "model": {"member": "additive model", "rows": 9, "model": {"intercept":'
+            b' 3, "tables": [{"features": [0], "groups": [[0, 1]], "table": [-9, 9]}], "path": '
+            b"[[0]]}}}",
         ],
         words=[
             *_JSON,

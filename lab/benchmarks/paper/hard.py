@@ -16,7 +16,12 @@ from lab.benchmarks.harness import Benchmark, Row, Rows, note
 from lab.benchmarks.paper.contenders import CONTENDERS, PRICE, chosen
 from lab.benchmarks.pictures import BLACK, GREY, RED, WIDTH, label
 from privmax import Profile
-from privmax.planning.theory import LowerBound, approximate_lower_bound, least_lead, success_limit
+from privmax.planning.lower_bounds import (
+    LowerBound,
+    approximate_lower_bound,
+    least_lead,
+    success_limit,
+)
 from privmax.privacy import drift
 
 RECORDS = 10_000

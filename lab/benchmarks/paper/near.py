@@ -16,7 +16,8 @@ from lab.benchmarks.harness import RESULTS, Benchmark, Row, Rows, note, stored
 from lab.benchmarks.paper.contenders import CONTENDERS, PRICE, chosen
 from lab.benchmarks.pictures import BLACK, BLUE, GREEN, ORANGE, PURPLE, RED, SKY, WIDTH, label
 from privmax import crossover
-from privmax.planning.theory import large_margin_lead, least_lead
+from privmax.planning.lower_bounds import least_lead
+from privmax.planning.theory import large_margin_lead
 
 UNIVERSES: dict[str, int | None] = {"open": None, "closed": 10**12}
 NEARS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1024, 1025, 2000, 5000, 10**4, 10**5, 10**6)

@@ -24,7 +24,7 @@ from matplotlib.figure import Figure
 from lab.benchmarks.harness import Benchmark, Row, Rows, note
 from lab.benchmarks.paper.contenders import CONTENDERS, DELTA, PRICE, chosen
 from lab.benchmarks.pictures import BLACK, WIDTH
-from privmax.auditing import IMPOSSIBLE, Chance, Laws, Scores, Table
+from privmax.auditing import IMPOSSIBLE, Chance, Laws, LawTable, Scores
 from privmax.mechanisms.contract import Mechanism
 
 EPSILONS = ("0.5", "1", "2")
@@ -35,7 +35,7 @@ WITH_EXTRAS = ("large-margin", "large-margin-truncated", "sharp-margin", "sharp-
 """Those that release more than the item."""
 
 
-def spent(left: Table, right: Table, delta: float, least: float = 0.0) -> float:
+def spent(left: LawTable, right: LawTable, delta: float, least: float = 0.0) -> float:
     """The smallest epsilon at which `left` over `right` needs no more than delta, or `least` if
     that is larger.
     """
@@ -60,7 +60,7 @@ def spent(left: Table, right: Table, delta: float, least: float = 0.0) -> float:
     return low
 
 
-def item_only(table: Table) -> Table:
+def item_only(table: LawTable) -> LawTable:
     """The law of the item, without what is released beside it."""
     chances: dict[Hashable, Chance] = {}
     for outcome, chance in table.chances.items():

@@ -17,7 +17,7 @@ from lab.benchmarks.harness import Benchmark, Row, Rows, note
 from lab.benchmarks.paper.contenders import CONTENDERS, DELTA, PRICE, chosen
 from lab.benchmarks.pictures import BLACK, GREY, WIDTH, label
 from privmax import Profile
-from privmax.planning.theory import success_limit
+from privmax.planning.lower_bounds import success_limit
 from privmax.privacy import drift
 
 LEADS, NEARS = (44, 500), (1, 10)

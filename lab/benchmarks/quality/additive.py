@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
@@ -27,7 +28,10 @@ from lab.benchmarks.harness import Benchmark, Row, Rows, note
 from lab.benchmarks.quality.additive_data import (
     DELTA,
     EPSILONS,
+    TRAINED,
     Set,
+    alike,
+    census,
     checkered,
     digest,
     read_adult,
@@ -36,6 +40,8 @@ from lab.benchmarks.quality.additive_data import (
 )
 from lab.benchmarks.quality.profiles import folder
 from privmax.learning import PrivateERM, PrivateGAM, Stumps, Trees
+from privmax.learning.additive.fitting import TableFit
+from privmax.learning.additive.groups import MANY
 from privmax.testing import SeededCoins
 
 ROOT = Path(__file__).parents[3]
@@ -174,6 +180,36 @@ def sets(options: argparse.Namespace) -> Iterator[Rows]:
         yield {"small": rows, "sets": [_fact(data)]}
 
 
+def neighbors(fit: Fit) -> Fit:
+    """The same with pairs of eight groups of neighboring cells, whatever was released."""
+
+    def fitted(*given: Any) -> Any:
+        with mock.patch.object(TableFit, "groups", lambda self: self.layout.groups(MANY)):
+            return fit(*given)
+
+    return fitted
+
+
+def groups(options: argparse.Namespace) -> Iterator[Rows]:
+    """Cells in groups for pairs, on invented data."""
+    paired = "PrivateGAM, interactions=5"
+    contenders = {
+        "PrivateGAM": OURS["PrivateGAM"],
+        paired: OURS[paired],
+        f"{paired}, eight groups of neighbors": neighbors(OURS[paired]),
+    }
+    for data, rows in ((alike(), None), (census(), None), (checkered(), 4_000)):
+        note(f"groups: {data.name}, {rows or 'all'} rows")
+        repeats = 2 if options.quick else REPEATS
+        found = [
+            measure(data, name, fit, epsilon, repeats, rows)
+            for name, fit in contenders.items()
+            for epsilon in EPSILONS
+        ]
+        size = rows or round(TRAINED * len(data.y))
+        yield {"groups": [{**row, "rows": size} for row in found], "sets": [_fact(data)]}
+
+
 def wide(options: argparse.Namespace) -> Iterator[Rows]:
     """Adult with columns of noise added."""
     data = _adult(options)
@@ -218,21 +254,30 @@ def peers(options: argparse.Namespace) -> Iterator[Rows]:
     found = folder(options.data)
     if data is None or found is None:
         return
-    single = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     wider = [widen(data, columns) for columns in WIDE]
     known = {one.name: one for one in [data, *shipped(), checkered(), *wider]}
     for name in options.set or known:
         note(f"peers: {name}")
-        command = [str(ROOT / "dev"), "compare", "python", "-m"]
-        command += ["lab.benchmarks.quality.additive_peers", str(found), name]
-        command += [str(1 if options.quick else options.repeats)]
-        run = subprocess.run(
-            command, cwd=ROOT, env=single, stdout=subprocess.PIPE, text=True, check=True
-        )
-        answer: Row = json.loads(run.stdout.splitlines()[-1])
-        if answer["digest"] != digest(known[name]):
-            raise SystemExit(f"{name}: the two environments have made different rows")
+        answer = ask_peers(found, known[name], 1 if options.quick else options.repeats)
         yield {"peers": answer["rows"], "versions": answer["versions"]}
+
+
+def ask_peers(found: Path, data: Set, repeats: int, *more: str) -> Row:
+    """What additive_peers.py answers about a set, in the environment that has the peers.
+
+    That is `./dev compare`, or the one whose Python PRIVMAX_COMPARE names. `more`: rows, epsilons.
+    """
+    single = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    chosen = os.environ.get("PRIVMAX_COMPARE")
+    command = [chosen] if chosen else [str(ROOT / "dev"), "compare", "python"]
+    command += ["-m", "lab.benchmarks.quality.additive_peers", str(found), data.name, str(repeats)]
+    run = subprocess.run(
+        [*command, *more], cwd=ROOT, env=single, stdout=subprocess.PIPE, text=True, check=True
+    )
+    answer: Row = json.loads(run.stdout.splitlines()[-1])
+    if answer["digest"] != digest(data):
+        raise SystemExit(f"{data.name}: the two environments have made different rows")
+    return answer
 
 
 def leak(options: argparse.Namespace) -> Iterator[Rows]:
@@ -275,6 +320,7 @@ BENCHMARK = Benchmark(
         "adult": adult,
         "accounting": accounting,
         "sets": sets,
+        "groups": groups,
         "wide": wide,
         "crossover": crossover,
         "peers": peers,
@@ -286,6 +332,7 @@ BENCHMARK = Benchmark(
         "sets": ("set",),
         "adult": ("contender",),
         "small": ("set",),
+        "groups": ("set",),
         "wide": ("set",),
         "crossover": ("rows",),
         "peers": ("set",),

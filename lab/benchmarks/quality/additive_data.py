@@ -172,6 +172,58 @@ def checkered(rows: int = 20_000, useless: int = 6) -> Set:
     return numbers("checkered", X, y.astype(np.intp), -ends, ends)
 
 
+def alike(rows: int = 25_000, useless: int = 6, values: int = 24) -> Set:
+    """Categories in no order that matter together: each has a hidden number, and the label follows
+    from two of them and their product. One label in twenty is wrong.
+    """
+    random = np.random.default_rng([SEED, rows, values])
+    cells = random.integers(0, values, (2 + useless, rows))
+    first, second = random.normal(size=(2, values))
+    a, b = first[cells[0]], second[cells[1]]
+    y = 2 * a + 2 * b + 4 * a * b + random.logistic(size=rows) > 0
+    y ^= random.random(rows) < 0.05
+    kind = Category([str(value) for value in range(values)])
+    frame = {f"x{place}": column.astype(str) for place, column in enumerate(cells)}
+    schema = Schema(dict.fromkeys(frame, kind))
+    return Set("alike categories", pd.DataFrame(frame), y.astype(np.intp), schema, {})
+
+
+INVENTED: Final = {
+    "often zero": (0.9, 1, (0, 5)),
+    "rarely": (0.95, 3, (0, 4)),
+    "a": (0, 0, (-3, 3)),
+    "b": (0, 0, (-3, 3)),
+    "c": (0, 0, (-3, 3)),
+    "useless": (0, 0, (-3, 3)),
+}
+"""Numbers of the invented census: how often 0, the mean of the rest, and bounds."""
+
+SPREADS: Final = {9: 0.3, 16: 0.9, 7: 1.3, 15: 0.7, 6: 1.2, 5: 0.3, 2: 0.3, 42: 0.3}
+"""Its categories: how many values each has, and how far their effects are apart."""
+
+
+def census(rows: int = 32_500) -> Set:
+    """Numbers and categories as a census has them, of which some matter, and a few together."""
+    random = np.random.default_rng([SEED, rows, len(SPREADS)])
+    frame, effects = {}, []
+    for name, (zero, mean, _) in INVENTED.items():
+        frame[name] = np.where(random.random(rows) < zero, 0, random.normal(mean, 1, rows))
+    odds = 3 * (frame["often zero"] > 1.5) + 1.5 * (frame["rarely"] > 0) + 0.8 * frame["a"]
+    odds = odds - 0.8 * frame["b"] ** 2 + np.sign(frame["a"] * frame["c"])
+    for values, spread in SPREADS.items():
+        shares = random.permutation(1 / np.arange(1, values + 1) ** 1.2)
+        cells = random.choice(values, rows, p=shares / shares.sum())
+        effects.append(spread * random.normal(size=values)[cells])
+        frame[f"kind of {values}"] = cells.astype(str)
+    odds = odds + sum(effects) + 1.2 * effects[1] * effects[2] + 1.5 * (frame["b"] > 0) * effects[3]
+    y = 1.3 * (odds - np.quantile(odds, 0.78)) + random.logistic(size=rows) > 0
+    bounds = {name: (float(low), float(high)) for name, (*_, (low, high)) in INVENTED.items()}
+    columns: dict[str, Any] = {name: Number(*ends, cells=CELLS) for name, ends in bounds.items()}
+    columns |= {f"kind of {values}": Category([str(one) for one in range(values)])
+                for values in SPREADS}  # fmt: skip
+    return Set("invented census", pd.DataFrame(frame), y.astype(np.intp), Schema(columns), bounds)
+
+
 def digest(data: Set) -> str:
     """Twelve hexadecimal digits of all rows."""
     found = hashlib.sha256(data.y.astype(np.int64).tobytes())

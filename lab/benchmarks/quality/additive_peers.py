@@ -1,7 +1,7 @@
 """DP-EBM, diffprivlib's logistic regression and learners that are not private, on the rows of
 additive.py. Prints a line of JSON.
 
-    ./dev compare python -m lab.benchmarks.quality.additive_peers FOLDER SET REPEATS
+    ./dev compare python -m lab.benchmarks.quality.additive_peers FOLDER SET REPEATS [ROWS EPSILON]
 
 DP-EBM is told which columns are numbers, with their bounds; logistic regression gets numbers on
 −1 … 1 and a column of 0 and 1 for each category, and the norm that follows. "Tuned in hindsight" is
@@ -14,7 +14,7 @@ import json
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,9 @@ from lab.benchmarks.quality.additive_data import (
 from lab.benchmarks.quality.learning_peers import _logistic_regression
 
 GRID_REPEATS = 1
+TUNED_COLUMNS = 200
+"""Where epsilons are named, sets of more columns are not tuned: a fit takes a minute."""
+
 EBM_GRID = [
     {"learning_rate": rate, "max_rounds": rounds}
     for rate in (0.05, 0.2, 0.5, 1.0)
@@ -101,13 +104,15 @@ def not_private(data: Set, kind: str, learn: Any, test: Any, seed: int) -> Any:
     return model.fit(X[learn], data.y[learn]).predict_proba(X[test])[:, 1]
 
 
-def measure(data: Set, fit: Callable[[Any, Any, int], Any], repeats: int) -> Row:
+def measure(
+    data: Set, fit: Callable[[Any, Any, int], Any], repeats: int, rows: int | None = None
+) -> Row:
     from sklearn.metrics import roc_auc_score
 
     from lab.benchmarks.quality.additive import figures
 
     accuracies, areas, seconds = [], [], []
-    for repeat, (learn, test) in enumerate(data.splits(repeats)):
+    for repeat, (learn, test) in enumerate(data.splits(repeats, rows)):
         start = time.process_time()
         said = fit(learn, test, repeat)
         seconds.append(time.process_time() - start)
@@ -117,11 +122,14 @@ def measure(data: Set, fit: Callable[[Any, Any, int], Any], repeats: int) -> Row
     return {"set": data.name, **figures(accuracies, areas), **spent}
 
 
-def contend(data: Set, repeats: int) -> Iterator[Row]:
-    """All of them, at their defaults and tuned in hindsight."""
-    epsilons = ("0.5", "1", "2") if data.schema.features > 100 else EPSILONS
+def contend(
+    data: Set, repeats: int, rows: int | None = None, epsilons: Sequence[str] = ()
+) -> Iterator[Row]:
+    """All of them, at their defaults and tuned in hindsight, on so many rows of a set."""
+    plainly = bool(epsilons) and data.schema.features > TUNED_COLUMNS
+    epsilons = epsilons or (("0.5", "1", "2") if data.schema.features > 100 else EPSILONS)
     for kind in ("majority", "logistic regression", "gradient boosting"):
-        row = measure(data, partial(not_private, data, kind), repeats)
+        row = measure(data, partial(not_private, data, kind), repeats, rows)
         yield {**row, "contender": f"{kind}, not private", "epsilon": "-"}
     learners: dict[str, tuple[Fit, list[dict[str, Any]]]] = {
         "DP-EBM": (ebm, EBM_GRID),
@@ -130,14 +138,15 @@ def contend(data: Set, repeats: int) -> Iterator[Row]:
     plain = {}
     for name, (fit, _) in learners.items():
         for epsilon in epsilons:
-            row = measure(data, _at(data, fit, epsilon, {}), repeats)
+            row = measure(data, _at(data, fit, epsilon, {}), repeats, rows)
             plain[name, epsilon] = row
             yield {**row, "contender": name, "epsilon": epsilon}
-    for name, (fit, grid) in learners.items():
+    for name, (fit, grid) in () if plainly else learners.items():
         for epsilon in epsilons:
-            tried = [measure(data, _at(data, fit, epsilon, one), GRID_REPEATS) for one in grid]
+            fits = [_at(data, fit, epsilon, one) for one in grid]
+            tried = [measure(data, one, GRID_REPEATS, rows) for one in fits]
             best = grid[int(np.argmax([one["accuracy"] for one in tried]))]
-            tuned = measure(data, _at(data, fit, epsilon, best), repeats)
+            tuned = measure(data, _at(data, fit, epsilon, best), repeats, rows)
             row = max(tuned, plain[name, epsilon], key=lambda row: row["accuracy"])
             told = {"contender": f"{name}, tuned in hindsight", "epsilon": epsilon}
             chosen = ", ".join(f"{key}={value}" for key, value in best.items())
@@ -174,7 +183,7 @@ def leaks() -> Iterator[Row]:
         yield {"epsilon": epsilon, "named": named, "fits": LEAK_FITS, "rows": LEAK_ROWS}
 
 
-def main(place: str, name: str, repeats: int) -> None:
+def main(place: str, name: str, repeats: str, size: str = "all", *epsilons: str) -> None:
     warnings.simplefilter("ignore")
     versions = [
         {"package": one, "version": version(one)} for one in ("interpret-core", "diffprivlib")
@@ -183,8 +192,9 @@ def main(place: str, name: str, repeats: int) -> None:
         print(json.dumps({"rows": list(leaks()), "versions": versions}))
         return
     data = next(one for one in offered(Path(place), name))
+    few = None if size == "all" else int(size)
     rows = []
-    for row in contend(data, repeats):
+    for row in contend(data, int(repeats), few, epsilons):
         print(json.dumps(row), file=sys.stderr, flush=True)
         rows.append(row)
     print(json.dumps({"digest": digest(data), "rows": rows, "versions": versions}))
@@ -201,4 +211,4 @@ def offered(place: Path, name: str) -> Iterator[Set]:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    main(*sys.argv[1:])

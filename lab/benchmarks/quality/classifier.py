@@ -1,6 +1,6 @@
 """How PrivateClassifier decides, and how good it is: invented data, then it beside its models.
 
-    ./dev python -m lab.benchmarks.quality.classifier --data FOLDER [--part table|sets|adult|wide]
+    ./dev python -m lab.benchmarks.quality.classifier --data FOLDER [--part table|sets|…|peers]
 
 `table` fits every model to invented data, by rows × epsilon, columns and delta: the table of
 `privmax.learning.classifier.choice` was read off its results and then fixed. All other parts fit
@@ -15,7 +15,7 @@ import argparse
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,8 @@ import numpy as np
 from sklearn.datasets import make_classification
 from sklearn.metrics import roc_auc_score
 
-from lab.benchmarks.harness import Benchmark, Row, Rows, note
-from lab.benchmarks.quality.additive import figures
+from lab.benchmarks.harness import RESULTS, Benchmark, Row, Rows, note, stored
+from lab.benchmarks.quality.additive import ask_peers, figures
 from lab.benchmarks.quality.additive_data import (
     DELTA,
     EPSILONS,
@@ -38,11 +38,11 @@ from lab.benchmarks.quality.additive_data import (
 from lab.benchmarks.quality.profiles import folder
 from privmax.learning import Number, PrivateClassifier, Schema
 from privmax.learning.additive.memory import MemoryRows
-from privmax.learning.additive.reading import read_examples
-from privmax.learning.classifier.choice import RULES, Facts
+from privmax.learning.classifier.choice import PAIRS, RULES, TREE, Facts
 from privmax.learning.classifier.fitting import fit_member
 from privmax.learning.classifier.model import ClassifierModel
 from privmax.learning.classifier.terms import ClassifierTerms
+from privmax.learning.reading import read_examples
 from privmax.testing import SeededCoins
 
 CELLS = 32
@@ -61,11 +61,25 @@ INVENTED = (
 TRIES = 3
 """Fits of each model to each kind of invented data."""
 
-REPEATS, FEW, SMALL = 10, 4, 1_000
-"""Splits of sets below so many rows, and of all others."""
+FEW_PRODUCTS, FEW_TRIES = (7, 10, 14, 20, 30, 50, 70, 100), 8
+"""The same for rules alone, where a draw from so few rows is hardly better than a guess."""
 
-SIZES = (300, 3_000, None)
-WIDE = (100,)
+MANY_PRODUCTS, MANY_TRIES = (1_000, 1_500, 2_000, 3_000, 4_000, 6_000), 4
+"""The same for trees and additive models with pairs, where either may be ahead."""
+
+REPEATS, FEW, SMALL, MANY = 10, 4, 1_000, 3_000
+"""Splits of sets below so many rows, and of all others; ten of Adult up to so many rows, too."""
+
+SIZES = (100, 300, 1_000, 3_000, 10_000, None)
+WIDE = (100, 500)
+
+MISSING = (
+    *((0, rows, EPSILONS, REPEATS) for rows in SIZES if rows),
+    (100, None, ("0.1", "8"), 4),
+    (500, None, ("0.1", "8"), 2),
+)
+"""What additive.py has not stored of peers: columns of noise, rows, epsilons, splits."""
+
 CLASSIFIER, BEHIND = "PrivateClassifier", "behind the best"
 
 Labels = Any
@@ -138,13 +152,44 @@ def table(options: argparse.Namespace) -> Iterator[Rows]:
             yield {"table": [{"columns": columns, "epsilon": epsilon, **row} for row in found]}
 
 
-def tried(kind: str, rows: int, schema: Schema, epsilon: str) -> Iterator[Row]:
-    """Every model that fits such columns, with a delta and without."""
+def few(options: argparse.Namespace) -> Iterator[Rows]:
+    """The same of rules alone, at ε = 1, with few rows: from where on each is the best."""
+    for columns in (16, 4):
+        schema = Schema({f"x{place}": Number(-1, 1, cells=CELLS) for place in range(columns)})
+        note(f"few: {columns} columns")
+        found: list[Row] = []
+        for rows in FEW_PRODUCTS[:2] if options.quick else FEW_PRODUCTS:
+            for kind in (*RULED, *CLUSTERED):
+                found += tried(kind, rows, schema, "1", RULES, FEW_TRIES)
+        yield {"few": [{"columns": columns, "epsilon": "1", **row} for row in found]}
+
+
+def many(options: argparse.Namespace) -> Iterator[Rows]:
+    """The same of trees and additive models with pairs, at ε = 1: from where on these are ahead."""
+    columns = 16
+    schema = Schema({f"x{place}": Number(-1, 1, cells=CELLS) for place in range(columns)})
+    found: list[Row] = []
+    for rows in MANY_PRODUCTS[:1] if options.quick else MANY_PRODUCTS:
+        note(f"many: {rows} rows")
+        for kind in (*RULED, *CLUSTERED):
+            found += tried(kind, rows, schema, "1", (TREE, PAIRS), MANY_TRIES)
+    yield {"many": [{"columns": columns, "epsilon": "1", **row} for row in found]}
+
+
+def tried(
+    kind: str,
+    rows: int,
+    schema: Schema,
+    epsilon: str,
+    members: Sequence[str] | None = None,
+    tries: int = TRIES,
+) -> Iterator[Row]:
+    """Every model that fits such columns, or those named, with a delta and without."""
     found: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    for repeat in range(TRIES):
+    for repeat in range(tries):
         random = np.random.default_rng([37, repeat, rows, schema.features])
         X, y = invent(kind, rows + TRIED, schema.features, random)
-        for member in Facts.of(schema).members():
+        for member in members or Facts.of(schema).members():
             for delta in ("0",) if member in RULES else (DELTA, "0"):
                 seed = f"{kind}/{rows}/{schema.features}/{member}/{delta}/{epsilon}/{repeat}"
                 terms = ClassifierTerms(epsilon=epsilon, delta=delta, n=rows)
@@ -234,7 +279,7 @@ def adult(options: argparse.Namespace) -> Iterator[Rows]:
         return
     for rows in SIZES[:1] if options.quick else SIZES:
         note(f"adult: {rows or 'all'} rows")
-        repeats = 2 if options.quick else FEW
+        repeats = 2 if options.quick else REPEATS if rows and rows <= MANY else FEW
         found = [row for one in EPSILONS for row in compare(data, one, repeats, rows)]
         yield {"adult": found}
 
@@ -247,8 +292,34 @@ def wide(options: argparse.Namespace) -> Iterator[Rows]:
     for columns in WIDE[:1] if options.quick else WIDE:
         wider = widen(data, columns)
         note(f"wide: {wider.name}")
-        repeats = 2 if options.quick else FEW
+        repeats = 2 if options.quick or columns > WIDE[0] else FEW
         yield {"wide": [row for one in EPSILONS for row in compare(wider, one, repeats)]}
+
+
+def peers(options: argparse.Namespace) -> Iterator[Rows]:
+    """DP-EBM and diffprivlib, at their defaults and tuned in hindsight, on the same splits.
+
+    What additive.py has stored of whole sets is taken from there; all else is measured.
+    """
+    data, found = _adult(options), folder(options.data)
+    if data is None or found is None:
+        return
+    before = stored(RESULTS / "additive.json")
+    known = {row["set"]: round(TRAINED * row["rows"]) for row in before["sets"]}
+    yield {
+        "peers": [{**row, "rows": known[row["set"]]} for row in before["peers"]],
+        "versions": before["versions"],
+    }
+    for columns, rows, epsilons, repeats in MISSING[:1] if options.quick else MISSING:
+        wider = widen(data, columns) if columns else data
+        if options.set and wider.name not in options.set:
+            continue
+        for epsilon in epsilons[:1] if options.quick else epsilons:
+            note(f"peers: {wider.name}, {rows or 'all'} rows, epsilon {epsilon}")
+            answer = ask_peers(found, wider, repeats, str(rows or "all"), epsilon)
+            size = rows or round(TRAINED * len(data.y))
+            private = [row for row in answer["rows"] if row["epsilon"] == epsilon]
+            yield {"peers": [{**row, "rows": size} for row in private]}
 
 
 def _adult(options: argparse.Namespace) -> Set | None:
@@ -261,12 +332,21 @@ def _adult(options: argparse.Namespace) -> Set | None:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, help="folder that holds adult.data")
+    parser.add_argument("--set", action="append", help="of peers: measure only these sets")
 
 
 BENCHMARK = Benchmark(
     "classifier",
     "quality.classifier",
-    {"table": table, "sets": sets, "adult": adult, "wide": wide},
+    {
+        "table": table,
+        "few": few,
+        "many": many,
+        "sets": sets,
+        "adult": adult,
+        "wide": wide,
+        "peers": peers,
+    },
     packages=("privmax", "numpy", "scikit-learn"),
     settings={
         "epsilons": EPSILONS,
@@ -277,9 +357,12 @@ BENCHMARK = Benchmark(
     },
     keys={
         "table": ("columns", "epsilon"),
+        "few": ("columns",),
+        "many": ("columns",),
         "sets": ("set",),
         "adult": ("rows",),
         "wide": ("set",),
+        "peers": ("set", "rows", "epsilon", "contender"),
     },
     arguments=arguments,
 )

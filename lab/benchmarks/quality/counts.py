@@ -17,7 +17,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from lab.benchmarks.harness import Benchmark, Row, Rows, note
-from privmax.counts import DiscreteGaussian, choose_noise, count_moved, find_sigma
+from privmax.count_costs import find_sigma
+from privmax.counts import DiscreteGaussian, choose_noise, count_moved
 from privmax.noise.coins import SYSTEM
 from privmax.privacy import ADD_REMOVE, REPLACE, Neighbors, Privacy
 

@@ -32,7 +32,7 @@ from sklearn.linear_model import lars_path_gram
 
 from lab.benchmarks.harness import Benchmark, Row, Rows, note
 from privmax.learning import MarginalSelector, StableSelector
-from privmax.learning.stable import lasso_weights, top_columns
+from privmax.learning.votes import lasso_weights, top_columns
 from privmax.testing import SeededCoins
 
 EPSILONS, DELTA, RUNS = ("0.3", "1", "3"), "1e-6", 5

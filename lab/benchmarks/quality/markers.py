@@ -28,7 +28,7 @@ from lab.benchmarks.harness import Benchmark, Row, Rows, note
 from privmax import PermuteAndFlip, SetMargin, auto
 from privmax.composition import per_round
 from privmax.markers.release import MarkerSource
-from privmax.markers.scores import SCORES, Groups, Score, make_score
+from privmax.markers.scores import SCORES, Score, StudyGroups, make_score
 from privmax.numbers import exact
 
 EPSILONS, DELTA, K = ("0.3", "1", "3", "10"), "1e-6", 5
@@ -56,18 +56,18 @@ class Study(NamedTuple):
     """What is simulated, and how often."""
 
     name: str
-    groups: Groups
+    groups: StudyGroups
     markers: int
     odds: float
     seeds: int = 10
 
 
 STUDIES = (
-    Study("2,000 + 2,000, odds 1.5", Groups(2000, 2000), 20_000, 1.5),
-    Study("2,000 + 2,000, odds 1.3", Groups(2000, 2000), 20_000, 1.3),
-    Study("1,000 + 3,000, odds 1.5", Groups(1000, 3000), 20_000, 1.5),
-    Study("300 + 300, odds 3", Groups(300, 300), 1_000, 3.0),
-    Study("10,000 + 10,000, odds 1.2", Groups(10_000, 10_000), 200_000, 1.2, 2),
+    Study("2,000 + 2,000, odds 1.5", StudyGroups(2000, 2000), 20_000, 1.5),
+    Study("2,000 + 2,000, odds 1.3", StudyGroups(2000, 2000), 20_000, 1.3),
+    Study("1,000 + 3,000, odds 1.5", StudyGroups(1000, 3000), 20_000, 1.5),
+    Study("300 + 300, odds 3", StudyGroups(300, 300), 1_000, 3.0),
+    Study("10,000 + 10,000, odds 1.2", StudyGroups(10_000, 10_000), 200_000, 1.2, 2),
 )
 
 
@@ -143,7 +143,7 @@ def measure(options: argparse.Namespace) -> Iterator[Rows]:
 
 def powers(options: argparse.Namespace) -> Rows:
     """One marker is causal and one is released: with what probability it is that one, by law."""
-    study = Study("one", Groups(2000, 2000), 20_000, 1.5, 5)
+    study = Study("one", StudyGroups(2000, 2000), 20_000, 1.5, 5)
     found: dict[tuple[str, str], list[float]] = {}
     for seed in range(1 if options.quick else study.seeds):
         counts = simulate(study, seed)[K - 1 :]  # the last of the causal ones

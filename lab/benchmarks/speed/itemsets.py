@@ -6,7 +6,8 @@ FOLDER (or the variable PRIVMAX_DATA) holds the transaction files that quality/p
 which are not part of this repository. One more file is generated here. Every call runs in a process
 of its own, forked from one that has imported everything (miners.py); the contenders take turns. The
 others are told the support that makes their work minimal, which privmax finds beforehand, not
-timed; privmax itself is told nothing. A part is a file.
+timed; privmax itself is told nothing. A part is a file, `table` a generated Parquet
+file with a row per item, for which whole processes are measured.
 """
 
 from __future__ import annotations
@@ -14,16 +15,20 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Any
 
+import duckdb
 import numpy as np
 
 from lab.benchmarks.harness import DONE, Benchmark, Row, Rows, medians, note
@@ -52,6 +57,19 @@ from lab.benchmarks.speed.miners import (
 ROOT = Path(__file__).parents[3]
 GENERATED = "generated"
 BASKETS, ITEMS, MEAN, SEED = 10**6, 41_000, 10, 5
+TABLE, ROWS, ROUNDS = "table", 10**7, 3
+"""A table of so many rows: one of 20,000 items, few of them frequent, in ROWS / 8 baskets."""
+
+PAIR = """
+import duckdb
+rows = "(SELECT DISTINCT r.basket, r.item FROM '{file}' r JOIN (SELECT item FROM '{file}' "
+rows += "GROUP BY item HAVING count(*) >= {cut}) USING (item))"
+query = f"SELECT a.item, b.item, count(*) n FROM {{rows}} a JOIN {{rows}} b ON a.basket = b.basket "
+query += "AND a.item < b.item GROUP BY ALL ORDER BY n DESC LIMIT 1"
+print(duckdb.sql(query).fetchall()[0][2])
+"""
+"""The best pair, by a query that is told from which support on items may be in it."""
+
 CHUNK = 50_000
 """Baskets generated at a time."""
 
@@ -84,6 +102,7 @@ JOBS = {
     ),
     "top 100": Kind(LIST, 2, 4, 100, NO_FLOOR),
     "top 100, released": Kind(RELEASE, 2, 4, 100, (PRIVMAX,), floored=True),
+    "1000 of all sizes, released": Kind(RELEASE, 2, 20, 1000, (PRIVMAX, ECLAT), sets=FILES),
     "10^5 triples": Kind(LIST, 3, 3, 10**5, (PRIVMAX, TOLD, ECLAT), sets=WIDE),
 }
 SPARKED = {(one, "best pair") for one in ("retail", "T10I4D100K", GENERATED)}
@@ -292,11 +311,56 @@ def arguments(parser: argparse.ArgumentParser) -> Any:
     parser.add_argument("--data", type=Path, help="folder of the transaction files")
 
 
+def table(options: argparse.Namespace) -> Rows:
+    """Measure whole processes that find the best pair of a table, in turn."""
+    rows, rounds = (10**5, 1) if options.quick else (ROWS, ROUNDS)
+    found: dict[str, list[tuple[float, float]]] = {}
+    with tempfile.TemporaryDirectory(prefix="privmax-itemsets-") as folder:
+        file = str(Path(folder) / "rows.parquet")
+        item = "'item ' || floor(20000 * power(random(), 3))::INT"
+        made = f"SELECT floor({rows // 8} * random())::INT basket, {item} item FROM range({rows})"
+        duckdb.sql(f"SELECT setseed(0.5); COPY ({made}) TO '{file}' (FORMAT parquet)")
+        top = f"SELECT count(*) n FROM '{file}' GROUP BY item ORDER BY n DESC LIMIT 1 OFFSET 30"
+        told = duckdb.sql(top).fetchall()[0][0]
+        best = subprocess.run([sys.executable, "-c", PAIR.format(file=file, cut=told)],
+                              check=True, capture_output=True, text=True).stdout  # fmt: skip
+        ours = ["-m", "privmax", "itemsets", file, "--basket", "basket", "--item", "item"]
+        commands = {
+            "DuckDB, told the support of the best pair": [
+                "-c",
+                PAIR.format(file=file, cut=int(best.split()[-1])),
+            ],
+            PRIVMAX: [*ours, "--epsilon", str(EPSILON), "--delta", str(DELTA)],
+        }
+        for _ in range(rounds):
+            for name, command in commands.items():
+                before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+                done = subprocess.run([sys.executable, *command], capture_output=True, check=False)
+                wall, after = (
+                    time.perf_counter() - began,
+                    resource.getrusage(resource.RUSAGE_CHILDREN),
+                )
+                if done.returncode not in (0, 3):
+                    raise SystemExit(f"{name} failed")
+                spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+                found.setdefault(name, []).append((spent, wall))
+                note(f"{name}: {spent:.2f} s of the processor, {wall:.2f} s")
+    plain = next(iter(found.values()))
+    return {
+        "table": [
+            {"contender": name, "processor": median(spent for spent, _ in each)}
+            | {"wall": median(wall for _, wall in each)}
+            | {"times": median(a / b for (a, _), (b, _) in zip(each, plain, strict=True))}
+            for name, each in found.items()
+        ]
+    }
+
+
 if __name__ == "__main__":
     Benchmark(
         "itemsets",
         "speed.itemsets",
-        {name: partial(measure, name) for name in (*FILES, GENERATED)},
+        {name: partial(measure, name) for name in (*FILES, GENERATED)} | {TABLE: table},
         packages=("privmax", "numpy", "numba", "pyspark"),
         settings={
             "epsilon": EPSILON,

@@ -16,12 +16,15 @@ import argparse
 import json
 import os
 import random
+import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
 from functools import cached_property, partial
 from itertools import count
 from pathlib import Path
@@ -32,7 +35,7 @@ import numpy as np
 import psycopg
 import servers
 
-from lab.benchmarks.harness import Benchmark, Row, Rows, note, resident
+from lab.benchmarks.harness import Benchmark, Row, Rows, clocked, note, resident
 from privmax import select
 from privmax.errors import LedgerError
 from privmax.ledger import Charge, Ledger
@@ -41,6 +44,7 @@ from privmax.privacy import Privacy
 SQLITE, POSTGRES = "SQLite", "PostgreSQL"
 BUDGET = Privacy(10**6, "1e-5")
 CENT = Charge(Privacy("1/100"), unit="row")
+WHAT = {"command": "select", "mechanism": "none", "dataset": "speed"}
 
 SECONDS, ROUNDS = 5.0, 5
 """Of charging at a time, and how often each number of processes has its turn."""
@@ -49,11 +53,18 @@ ONE, BATCHES, PARTS = "one at a time", "batches of 100", "a part each"
 HOW = {ONE: (1, 4, 16), BATCHES: (1, 16), PARTS: (4, 16)}
 """How so many processes charge: all of them one ledger, or each a part that was split off."""
 
+MANY = 16
+"""Processes beside as many with a plain transaction."""
+
+RELEASES = 96
+"""Releases of which the waits for the disk are counted, by each number of threads."""
+
 DISK = ("the disk alone", "one write of 4 KiB (fsync)", 1)
 """What no charge can be faster than, measured in every round."""
 
 CANDIDATES, SELECTIONS = (10**3, 10**6), 40
 HISTORY = (100, 10_000)
+LONG = (100, 100_000)
 SYNCS = 300
 
 CHARGES, HOUR, WORKERS, BATCH = 10**6, 3600.0, 4, 500
@@ -108,7 +119,15 @@ def a_yard() -> Iterator[Yard]:
 def worker(act: str, *arguments: Any) -> subprocess.Popen[str]:
     """A process of this file that does one of ACTS."""
     command = [sys.executable, "-m", "lab.benchmarks.speed.ledger", act, json.dumps(arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def agree(start: float) -> float:
+    """In a worker: return when to begin; at 0, say that it is ready, and be told."""
+    if start:
+        return start
+    print("ready", flush=True)
+    return float(sys.stdin.readline())
 
 
 # Charges per second
@@ -163,22 +182,142 @@ def rate(yard: Yard, where: str, how: str, processes: int, seconds: float) -> fl
 
 def charge(place: str, name: str, start: float, seconds: float, batch: int) -> None:
     """In a worker: charge as fast as can be from a moment on, and print how often that was."""
-    what = {"command": "select", "mechanism": "none", "dataset": "speed"}
     charges = 0
     with Ledger(place, name) as ledger:
         ledger.fits(CENT)  # has everything opened
+        start = agree(start)
         if time.time() > start:
             return
         time.sleep(start - time.time())
         while time.time() < start + seconds:
             if batch == 1:
-                ledger.charge(CENT, what)
+                ledger.charge(CENT, WHAT)
             else:
                 with ledger.batch() as many:
                     for _ in range(batch):
-                        many.charge(CENT, what)
+                        many.charge(CENT, WHAT)
             charges += batch
     print(charges)
+
+
+def plain(options: argparse.Namespace) -> Rows:
+    """Charges per second of many processes beside a plain transaction of the same durability."""
+    seconds, rounds = (0.5, 1) if options.quick else (4.0, 1)
+    found: dict[str, list[tuple[float, float]]] = {SQLITE: [], POSTGRES: []}
+    with a_yard() as yard:
+        for _ in range(rounds):
+            for where, each in found.items():
+                place, name = yard.place(where), f"plain {yard.fresh().name}"
+                Ledger.create(place, name, budget=BUDGET).close()
+                table = str(yard.fresh() / "plain.db") if where == SQLITE else place
+                _make_plain(table)
+                turn = []
+                for act, arguments in (("charge", [place, name, 0.0, seconds, 1]),
+                                       ("insert", [table, 0.0, seconds])):  # fmt: skip
+                    workers = [worker(act, *arguments) for _ in range(MANY)]
+                    for process in workers:
+                        assert process.stdout is not None
+                        process.stdout.readline()  # it is ready
+                    start = time.time() + 2
+                    for process in workers:
+                        assert process.stdin is not None
+                        process.stdin.write(f"{start}\n")
+                        process.stdin.flush()
+                    told = [process.communicate()[0] for process in workers]
+                    turn.append(sum(map(int, told)) / seconds)
+                each.append((turn[0], turn[1]))
+                note(f"{where}: {turn[0]:.0f} charges a second, {turn[1]:.0f} plain")
+    return {
+        "plain": [
+            {"where": where, "processes": MANY, "rate": median(ours for ours, _ in each)}
+            | {"plain": median(plain for _, plain in each)}
+            | {"share": median(ours / plain for ours, plain in each)}
+            for where, each in found.items()
+        ]
+    }
+
+
+def _open_plain(place: str) -> Any:
+    """Open a database for plain transactions, each on the disk before it is told."""
+    if place.startswith("postgres"):
+        return psycopg.connect(place, autocommit=True, prepare_threshold=None)
+    connection = sqlite3.connect(place, timeout=120, isolation_level=None)
+    connection.execute("PRAGMA synchronous = EXTRA")
+    return connection
+
+
+def _make_plain(place: str) -> None:
+    with closing(_open_plain(place)) as connection:
+        for made in (
+            "DROP TABLE IF EXISTS plain_total",
+            "DROP TABLE IF EXISTS plain_events",
+            "CREATE TABLE plain_total (spent bigint)",
+            "CREATE TABLE plain_events (body text)",
+            "INSERT INTO plain_total VALUES (0)",
+        ):
+            connection.execute(made)
+
+
+def insert(place: str, start: float, seconds: float) -> None:
+    """In a worker: lock, insert a row as long as an event, update a total, commit."""
+    on_server, made, body = place.startswith("postgres"), 0, "x" * 800
+    with closing(_open_plain(place)) as connection:
+        start = agree(start)
+        if time.time() > start:
+            return
+        time.sleep(start - time.time())
+        while time.time() < start + seconds:
+            if on_server:
+                connection.execute("BEGIN")
+                connection.execute("SELECT spent FROM plain_total FOR UPDATE")
+            else:
+                connection.execute("BEGIN IMMEDIATE")
+            connection.execute(f"INSERT INTO plain_events VALUES ('{body}')")
+            connection.execute("UPDATE plain_total SET spent = spent + 1")
+            connection.execute("COMMIT")
+            made += 1
+    print(made)
+
+
+# Waits for the disk
+
+
+def waits(options: argparse.Namespace) -> Iterator[Rows]:
+    """How often SQLite waits for the disk for a charge and for an answer, by strace."""
+    if shutil.which("strace") is None:
+        note("strace is not installed")
+        return
+    rows: list[Row] = []
+    with a_yard() as yard:
+        for threads in (1, 4, 16):
+            counts = {}
+            for act in ("nothing", "charges", "answers"):
+                place, trace = yard.place(SQLITE), yard.fresh() / "trace"
+                Ledger.create(place, "waits", budget=BUDGET).close()
+                command = ["strace", "-f", "-e", "trace=fsync,fdatasync", "-o", str(trace)]
+                command += [sys.executable, "-m", "lab.benchmarks.speed.ledger", "wait"]
+                subprocess.run([*command, json.dumps([place, threads, act])], check=True)
+                lines = trace.read_text(encoding="utf-8").splitlines()
+                counts[act] = sum("sync(" in line for line in lines)
+            charges, both = (counts[act] - counts["nothing"] for act in ("charges", "answers"))
+            row = {"threads": threads, "charge": charges / RELEASES}
+            rows.append(row | {"answer": (both - charges) / RELEASES})
+            note(f"{rows[-1]}")
+    yield {"waits": rows}
+
+
+def wait(place: str, threads: int, act: str) -> None:
+    """In a worker: charge, and record answers, by so many threads at the same time."""
+
+    def release(ledger: Ledger, number: int) -> None:
+        held = ledger.charge(CENT, WHAT)
+        if act == "answers":
+            held.record(number)
+
+    with Ledger(place, "waits") as ledger, ThreadPoolExecutor(threads) as pool:
+        ledger.fits(CENT)
+        for number in range(0 if act == "nothing" else RELEASES):
+            pool.submit(release, ledger, number)
 
 
 # One selection, and one charge after many
@@ -227,6 +366,32 @@ def history(options: argparse.Namespace) -> Rows:
                         row = {"rule": rule, "events": len(times), "wall": median(last)}
                         rows.append({**row, "repeats": len(last)})
     return {"history": rows}
+
+
+def reading(options: argparse.Namespace) -> Rows:
+    """What it costs to show a ledger with two accounts, and to verify it, by its length."""
+    rows: list[Row] = []
+    with a_yard() as yard:
+        for events in (20, 2000) if options.quick else LONG:
+            with Ledger.create(yard.place(SQLITE), "long", budget=BUDGET) as ledger:
+                for name in ("ann", "bob"):
+                    ledger.open_account(name, Privacy(10**5))
+                while ledger.event_count < events:
+                    with ledger.batch() as batch:
+                        for number in range(min(BATCH, events - ledger.event_count)):
+                            batch.charge(CENT, WHAT, account=[None, "ann", "bob"][number % 3])
+                acts: dict[str, Callable[[], object]] = {
+                    "standing": ledger.standing,
+                    "last 20 events": lambda: list(ledger.history(last=20)),
+                    "verify, per event": ledger.verify,
+                }
+                for act, call in acts.items():
+                    call()
+                    times = [clocked(call)[0] for _ in range(3 if act.startswith("v") else 20)]
+                    each = median(times) / (events if act.startswith("v") else 1)
+                    rows.append({"act": act, "events": events, "processor": each})
+                    note(f"{rows[-1]}")
+    return {"reading": rows}
 
 
 # Load
@@ -372,7 +537,9 @@ def look(where: str, place: str, workers: list[subprocess.Popen[str]], folder: P
     return found | {"disk": size[0][0] / 1e6, "server": largest / 1e6}
 
 
-ACTS: dict[str, Callable[..., None]] = {"charge": charge, "work": work}
+ACTS: dict[str, Callable[..., None]] = {
+    "charge": charge, "insert": insert, "work": work, "wait": wait
+}  # fmt: skip
 
 if __name__ == "__main__":
     if sys.argv[1:2] and sys.argv[1] in ACTS:
@@ -384,8 +551,11 @@ if __name__ == "__main__":
             "speed.ledger",
             {
                 "rates": rates,
+                "plain": plain,
                 "selections": selections,
                 "history": history,
+                "waits": waits,
+                "reading": reading,
                 "load-sqlite": partial(load, SQLITE),
                 "load-postgres": partial(load, POSTGRES),
             },

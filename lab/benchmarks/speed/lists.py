@@ -1,11 +1,13 @@
 """The best k of K counts: privmax, OpenDP, and the published joint draw in NumPy, at one epsilon.
 
-    ./dev compare python -m lab.benchmarks.speed.lists
+    ./dev compare python -m lab.benchmarks.speed.lists [--part PART]
 
 Counts fall like 1/rank, ten million records in all. Every cell runs in a process of its own and
 gets the same array. The authors' code of the joint exponential mechanism (Gillenwater et al., ICML
 2022) cannot be installed by a name, so `joint list` is that algorithm written anew in NumPy: all
 k·K differences between a count and one of the k highest, sorted, and one draw among them.
+
+Part `turns` makes calls of privmax and NumPy in turn, in one process that is warm.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from lab.benchmarks.harness import (
     PeakMemory,
     Row,
     Rows,
+    Times,
     clocked,
     in_child,
     medians,
@@ -43,6 +46,10 @@ LONGEST = 20.0
 """Seconds one call may take."""
 
 CALLS = 5
+
+GUMBEL = "NumPy Gumbel top k"
+TURNS = {10**4: 15, 10**6: 7}
+"""How many calls of each contender are made in turn, by K."""
 
 
 def counts_of(size: int) -> Counts:
@@ -152,7 +159,7 @@ CONTENDERS: dict[str, Callable[[int], Pick]] = {
     "privmax, a set, delta 0": ours,
     "privmax, in order": lambda k: ours(k, delta=DELTA, ranked=True),
     "OpenDP noisy top k": opendp_top_k,
-    "NumPy Gumbel top k": gumbel_top_k,
+    GUMBEL: gumbel_top_k,
     "joint list": joint_list,
 }
 
@@ -196,11 +203,42 @@ def timed(name: str, k: int, size: int, file: str) -> Row:
     return row
 
 
+def turns(k: int, size: int, rounds: int) -> Iterator[tuple[str, Times]]:
+    """Calls of privmax and NumPy in turn, after two that do not count."""
+    quick = [name for name in CONTENDERS if name == GUMBEL or name.startswith("privmax")]
+    ready = {name: CONTENDERS[name](k) for name in quick}
+    counts = counts_of(size)
+    for number in range(rounds + 2):
+        for name, pick in ready.items():
+            taken = clocked(lambda call=pick: call(counts))  # type: ignore[misc]
+            if number >= 2:
+                yield name, taken
+
+
+def measure_turns(options: argparse.Namespace) -> Rows:
+    """All of them in one process, by K and k."""
+    rows: list[Row] = []
+    for size, rounds in TURNS.items():
+        for k in LENGTHS[:3]:
+            steps, ending = in_child(turns, k, size, 3 if options.quick else rounds, limit=600)
+            if ending != DONE:
+                raise SystemExit(f"the turns ended with: {ending}")
+            times: dict[str, list[Times]] = {}
+            for name, taken in steps:
+                times.setdefault(name, []).append(taken)
+            found = {name: medians(some) for name, some in times.items()}
+            for name, row in found.items():
+                factor = row["median"] / found[GUMBEL]["median"]
+                rows.append({"contender": name, "k": k, "K": size, **row, "factor": factor})
+                note(f"{size:<9} {k:<5} {name:26} {factor:.1f}")
+    return {"turns": rows}
+
+
 if __name__ == "__main__":
     Benchmark(
         "list-speed",
         "speed.lists",
-        {"lists": measure},
+        {"lists": measure, "turns": measure_turns},
         packages=("privmax", "numpy", "opendp"),
         settings={"epsilon": EPSILON, "delta": DELTA, "calls": CALLS},
         keys={"lists": ("K",)},

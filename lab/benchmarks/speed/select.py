@@ -1,10 +1,12 @@
 """One selection from K scores: privmax, NumPy, OpenDP and diffprivlib at one epsilon.
 
-    ./dev compare python -m lab.benchmarks.speed.select
+    ./dev compare python -m lab.benchmarks.speed.select [--part PART]
 
 Every cell (contender, scores, K) runs in a process of its own that loads the scores, warms up on a
 thousand of them, makes one call under the memory gauge and then the timed ones. All contenders get
-the same array; where a library insists on a list, the conversion is timed by itself.
+the same array; where a library insists on a list, the conversion is timed by itself. The part
+`turns` makes calls of quick contenders in turn, in one process that is warm: there the heap holds
+the arrays that NumPy fills, which takes most of its time in a fresh one.
 """
 
 from __future__ import annotations
@@ -43,6 +45,12 @@ LONGEST = 120.0
 
 PAIRED_FROM = 10**5
 """From this K on, privmax's calls and Gumbel argmax calls are also made in turn, in one process."""
+
+TURNS = {10**3: 41, 10**5: 41, 10**6: 15}
+"""How many calls of each contender are made in turn, by K."""
+
+SLOWEST = 10**5
+"""Contenders that are neither privmax nor NumPy are left out of turns beyond this."""
 
 MOST = 15
 """Calls a cell makes, unless they are slow."""
@@ -279,6 +287,39 @@ def profiles(quick: bool) -> list[Row]:
     return rows
 
 
+def turns(shape: str, size: int, rounds: int) -> Iterator[tuple[str, Times]]:
+    """Calls of all quick contenders in turn, after three that do not count."""
+    quick = [name for name in CONTENDERS if not name.startswith("diffprivlib")]
+    if size > SLOWEST:
+        quick.remove(OPENDP)
+    ready = {name: CONTENDERS[name]() for name in quick}
+    scores = scores_of(shape, size)
+    for number in range(rounds + 3):
+        for name, one in ready.items():
+            taken = clocked(lambda r=one: r.select(scores))  # type: ignore[misc]
+            if number >= 3:
+                yield name, taken
+
+
+def measure_turns(options: argparse.Namespace) -> dict[str, list[Row]]:
+    """All contenders in one process, by scores and K."""
+    rows: list[Row] = []
+    for size, rounds in TURNS.items():
+        for shape in SHAPES:
+            steps, ending = in_child(turns, shape, size, 3 if options.quick else rounds, limit=600)
+            if ending != DONE:
+                raise SystemExit(f"the turns ended with: {ending}")
+            times: dict[str, list[Times]] = {}
+            for name, taken in steps:
+                times.setdefault(name, []).append(taken)
+            rows += [
+                {"contender": name, "scores": shape, "K": size, **medians(some)}
+                for name, some in times.items()
+            ]
+            note(f"{shape:6} {size:<9} {len(times)} contenders in turn")
+    return {"turns": rows}
+
+
 def measure(options: argparse.Namespace) -> dict[str, list[Row]]:
     sizes = SIZES[:3] if options.quick else SIZES
     return {
@@ -291,7 +332,7 @@ if __name__ == "__main__":
     Benchmark(
         "select",
         "speed.select",
-        {"all": measure},
+        {"all": measure, "turns": measure_turns},
         packages=("privmax", "numpy", "python-flint", "opendp", "diffprivlib", "scikit-learn"),
         settings={"epsilon": EPSILON, "delta": DELTA, "limit": LONGEST, "scores": SHAPES},
         compare=True,

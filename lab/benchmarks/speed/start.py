@@ -1,11 +1,13 @@
 """How long the command line takes to start, beside Python itself and beside click; and how long
 whole commands take on small data, beside the plain query of DuckDB; and what commands import.
 
-    ./dev python -m lab.benchmarks.speed.start [--part starts|whole|ways|imports]
+    ./dev python -m lab.benchmarks.speed.start [--part PART]
 
-Each start is a process of its own. All are started in turn, round by round, so that whatever else
-the machine does is shared by all; the first round warms the disk cache, lets Python write its
-bytecode as an installation has it, and does not count.
+Parts: `starts` (version and help), `small` (plans, ledgers, small data), `whole` (64 MB of CSV),
+`large` (640 MB), `parquet` (10^7 rows), `ways` (other ways in), `imports`. Each start is a process
+of its own. All are started in turn, round by round, so that whatever else the machine does is
+shared by all; the first round warms the disk cache, lets Python write its bytecode as an
+installation has it, and does not count.
 """
 
 from __future__ import annotations
@@ -19,14 +21,18 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+import duckdb
+
 from lab.benchmarks.harness import Benchmark, Row, Rows, Times, note
+from privmax import samples
 from privmax.cli import COMMANDS
 
-ROUNDS, WHOLE_ROUNDS, FEW = 20, 9, 3
+ROUNDS, WHOLE_ROUNDS, LARGE_ROUNDS, FEW = 20, 9, 3, 3
 COMPLETING = {
     "_PRIVMAX_COMPLETE": "bash_complete",
     "COMP_WORDS": "privmax select sam",
@@ -34,35 +40,44 @@ COMPLETING = {
 }
 
 CSV_BYTES, PEOPLE, QUERIES = 64_000_000, 200_000, 100_000
+LARGE_ROWS, LARGE_PEOPLE, PARQUET_ROWS = 55_000_000, 2_000_000, 10_000_000
 BASKETS, ITEMS = 10_000, 1_000
 SEED = 19
 
 PLAIN = """import duckdb
-print(duckdb.sql('''SELECT query, count(DISTINCT person) AS people FROM read_csv('searches.csv')
+print(duckdb.sql('''SELECT query, count(DISTINCT person) AS people FROM '{}'
 GROUP BY query ORDER BY people DESC LIMIT 1''').fetchall())"""
 """What a person would run without privacy. DuckDB guesses types, and is right."""
-
-WHOLE = {
-    "plain DuckDB, 64 MB CSV": ["python", "-c", PLAIN],
-    "privmax select, 64 MB CSV": [
-        *("privmax", "select", "searches.csv", "--item", "query", "--user", "person"),
-        *("--epsilon", "1", "--delta", "1e-6"),
-    ],
-    "privmax itemsets, 10^4 baskets": [
-        *("privmax", "itemsets", "baskets.dat", "--size", "2", "--epsilon", "1"),
-        *("--delta", "1e-6"),
-    ],
-    "the same, sizes 2 to 4": [
-        *("privmax", "itemsets", "baskets.dat", "--size", "2-4", "--epsilon", "1"),
-        *("--delta", "1e-6"),
-    ],
-}
-"""Whole processes, by what they are called."""
 
 COUNT = "SELECT query, count(DISTINCT person) AS people FROM {} GROUP BY query ORDER BY people DESC"
 BEST = "SELECT query, score FROM {} ORDER BY score DESC"
 PRICE = ("--epsilon", "1", "--delta", "1e-6")
 PEOPLE_OF = ("--item", "query", "--user", "person", *PRICE)
+
+SMALL = {
+    "privmax plan": ["privmax", "plan", *PRICE],
+    "privmax budget show": ["privmax", "budget", "show", "budget.db"],
+    "plain DuckDB, sample:searches": ["python", "-c", PLAIN.format(samples.path("searches"))],
+    "privmax select, sample:searches": ["privmax", "select", "sample:searches", *PEOPLE_OF],
+    "privmax itemsets, 10^4 baskets": [
+        *("privmax", "itemsets", "baskets.dat", "--size", "2", *PRICE),
+    ],
+    "the same, sizes 2 to 4": [
+        *("privmax", "itemsets", "baskets.dat", "--size", "2-4", *PRICE),
+    ],
+}
+"""Whole processes on small data, or none, by what they are called."""
+
+
+def selections(what: str, file: str) -> dict[str, list[str]]:
+    """The plain query of a file and ours, for one item and for more."""
+    ours = ["privmax", "select", file, *PEOPLE_OF]
+    return {
+        f"plain DuckDB, {what}": ["python", "-c", PLAIN.format(file)],
+        f"privmax select, {what}": ours,
+        **{f"privmax select --k {k}, {what}": [*ours, "--k", str(k)] for k in (10, 100)},
+    }
+
 
 WAYS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "CSV": ("searches.csv", COUNT.format("read_csv('searches.csv')"), ("{}", *PEOPLE_OF)),
@@ -89,7 +104,9 @@ IMPORTING = {
     "select, CSV": ("select", "searches.csv", *PEOPLE_OF),
     "keys, CSV": ("keys", "searches.csv", *PEOPLE_OF),
     "itemsets, baskets": ("itemsets", "baskets.dat", "--size", "2", *PRICE),
+    "select, sample:searches": ("select", "sample:searches", *PEOPLE_OF),
     "plan": ("plan", *PRICE),
+    "budget show": ("budget", "show", "budget.db"),
     "compare": ("compare", "sample:searches", *PEOPLE_OF),
 }
 """Command lines whose imports are listed."""
@@ -170,6 +187,7 @@ def measure_imports(options: argparse.Namespace) -> Rows:
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
         write_data(Path(folder), CSV_BYTES // 64)
+        make_ledger(folder)
         for name, words in IMPORTING.items():
             totals = []
             for _ in range(FEW + 1):
@@ -225,18 +243,67 @@ def measure_starts(options: argparse.Namespace) -> Rows:
     return {"starts": in_turn("start", starts(), rounds)}
 
 
+def measure_small(options: argparse.Namespace) -> Rows:
+    """Commands on small data, or none."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_data(Path(folder), 0)
+        make_ledger(folder)
+        return compared(SMALL, folder, FEW if options.quick else ROUNDS)
+
+
 def measure_whole(options: argparse.Namespace) -> Rows:
+    """A selection from CSV beside the plain query."""
     with tempfile.TemporaryDirectory() as folder:
         write_data(Path(folder), CSV_BYTES // (64 if options.quick else 1))
-        folder_of = Path(sys.executable).parent
-        commands: dict[str, Start] = {
-            name: ([str(folder_of / words[0]), *words[1:]], {}) for name, words in WHOLE.items()
-        }
-        rows = in_turn("whole", commands, FEW if options.quick else WHOLE_ROUNDS, folder)
-    plain = float(rows[0]["wall"])
-    same = {name: "CSV" in name for name in WHOLE}
-    ratios = [row["wall"] / plain if same[row["whole"]] else None for row in rows]
-    return {"whole": [{**row, "ratio": ratio} for row, ratio in zip(rows, ratios, strict=True)]}
+        commands = selections("64 MB CSV", "searches.csv")
+        return compared(commands, folder, FEW if options.quick else WHOLE_ROUNDS)
+
+
+def measure_large(options: argparse.Namespace) -> Rows:
+    """The same for ten times as much, in a folder of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_rows(Path(folder, "large.csv"), LARGE_ROWS // (64 if options.quick else 1))
+        commands = selections("640 MB CSV", "large.csv")
+        return compared(commands, folder, FEW if options.quick else LARGE_ROUNDS)
+
+
+def measure_parquet(options: argparse.Namespace) -> Rows:
+    """The same for rows of a Parquet file."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_rows(Path(folder, "rows.parquet"), PARQUET_ROWS // (64 if options.quick else 1))
+        commands = selections("10^7 rows of Parquet", "rows.parquet")
+        return compared(commands, folder, FEW if options.quick else WHOLE_ROUNDS)
+
+
+def compared(words: Mapping[str, list[str]], folder: str, rounds: int) -> Rows:
+    """Commands in turn, with the ratios of selections to the plain query of the same rows."""
+    programs = Path(sys.executable).parent
+    commands: dict[str, Start] = {
+        name: ([str(programs / program), *rest], {}) for name, (program, *rest) in words.items()
+    }
+    rows = in_turn("whole", commands, rounds, folder)
+    plain = next(row for row in rows if row["whole"].startswith("plain"))
+    for row in rows:
+        same = row["whole"].startswith(("plain", "privmax select"))
+        row["ratio"] = row["wall"] / plain["wall"] if same else None
+        row["processor ratio"] = row["processor"] / plain["processor"] if same else None
+    return {"whole": rows}
+
+
+def make_ledger(folder: str) -> None:
+    """A ledger without charges, as budget.db."""
+    program = str(Path(sys.executable).with_name("privmax"))
+    once([program, "budget", "create", "budget.db", *PRICE], {}, folder)
+
+
+def write_rows(file: Path, rows: int) -> None:
+    """A log of many searches, in which a few queries are far more common, written by DuckDB."""
+    duckdb.sql(f"""COPY (
+        SELECT 'u' || hash(range) % {LARGE_PEOPLE} AS person,
+            'q' || CAST(floor(2.0^32 / (hash(range, {SEED}) % 2::UBIGINT^32 + 1)) AS UBIGINT)
+                % {QUERIES} AS query
+        FROM range({rows})
+    ) TO '{file}'""")
 
 
 def in_turn(
@@ -277,10 +344,14 @@ if __name__ == "__main__":
         "speed.start",
         {
             "starts": measure_starts,
+            "small": measure_small,
             "whole": measure_whole,
+            "large": measure_large,
+            "parquet": measure_parquet,
             "ways": measure_ways,
             "imports": measure_imports,
         },
-        packages=("privmax", "click", "duckdb", "ibis-framework"),
-        settings={"rounds": ROUNDS, "whole rounds": WHOLE_ROUNDS},
+        packages=("privmax", "click", "duckdb", "numpy"),
+        settings={"rounds": ROUNDS, "whole rounds": WHOLE_ROUNDS, "large rounds": LARGE_ROUNDS},
+        keys={"whole": ("whole",)},
     ).main()
