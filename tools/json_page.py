@@ -47,7 +47,8 @@ FAMILIES = {
 
 EXAMPLES = {
     "select": f"select {COUNTS}",
-    "learn": "learn sample:members --label card --labels 0,1 --low 0 --high 100 --epsilon 4",
+    "learn": "learn sample:members --label card --labels 0,1 --low 0 --high 100 --epsilon 4 "
+    "--hypotheses stumps",
     "budget-show": "budget show budget.db",
 }
 """Commands whose output is shown. What is random in them is certain enough."""

@@ -3,7 +3,7 @@
 * docs/reference/mechanisms.md: every mechanism with its proof, its source and its audit. On the
   site links of files lead to its own pages of those files, and names become links too.
 * Parts of other files (`PARTS`): the public names in `privmax/__init__.py`, the navigation in
-  mkdocs.yml, and lists on pages. People write the rest of these files.
+  tools/mkdocs.yml, and lists on pages. People write the rest of these files.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ PARTS: dict[str, list[tuple[str, str, Callable[[], str]]]] = {
         (f"if TYPE_CHECKING:  {WRITTEN}", "\n_MODULES", _typed_imports),
         (f"__all__ += [  {WRITTEN}", "]\n", _exported_names),
     ],
-    "mkdocs.yml": [("      - Mechanisms:\n", "      - Building blocks:\n", _navigation)],
+    "tools/mkdocs.yml": [("      - Mechanisms:\n", "      - Building blocks:\n", _navigation)],
     "docs/reference/mechanism-classes.md": [
         ("All are\nimported from `privmax`.\n\n", "## What they have", _class_entries)
     ],

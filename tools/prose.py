@@ -11,6 +11,7 @@ blocks, what stands in backticks, and addresses.
 from __future__ import annotations
 
 import ast
+import json
 import re
 import sys
 import tomllib
@@ -25,7 +26,16 @@ from proselint.registry.checks.types import PreferredForms
 ROOT = Path(__file__).resolve().parent.parent
 WORDS = Path(__file__).with_name("words.toml")
 
-PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/**/*.md", "lab/*.md")
+PAGES = (
+    "README.md",
+    "CHANGELOG.md",
+    "docs/**/*.md",
+    "docs/notebooks/*.ipynb",
+    "lab/*.md",
+    "src/ARCHITECTURE.md",
+    "tests/README.md",
+    "tools/README.md",
+)
 LEFT_OUT = (
     "lab/head-to-head.md",  # tables of results
     "lab/faults.md",  # a list of old faults, in the words of their time
@@ -56,7 +66,7 @@ CODE = re.compile(
 )
 
 TEMPLATE = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
-"""What a template fills in, decides or notes."""
+"""The parts of a template that are filled in, decide or note."""
 
 _BLANK = re.compile(r"\n\s*\n\s*|\s*\n\s*(?=[*|#-])|(?<=\S) {2,}(?=\S)|\s+")
 
@@ -67,10 +77,11 @@ class Text(NamedTuple):
     file: Path
     line: int
     prose: str
+    is_docstring: bool = False
 
 
 class Fault(NamedTuple):
-    """What is wrong, and where."""
+    """A fault, and where it is."""
 
     file: Path
     line: int
@@ -84,15 +95,24 @@ class Fault(NamedTuple):
 
 def house_checks() -> list[Check]:
     """The vocabulary of tools/words.toml, as checks of proselint."""
-    told = tomllib.loads(WORDS.read_text(encoding="utf-8"))
     return [
         Check(
             check_type=PreferredForms(items=items),
             path=f"privmax.{name}",
             message='Write "{}".',
         )
-        for name, items in told.items()
+        for name, items in _vocabulary().items()
+        if name != "openers"
     ]
+
+
+def openers() -> dict[re.Pattern[str], str]:
+    """Words that docstrings must not begin with, and what to write instead."""
+    return {re.compile(words): better for words, better in _vocabulary()["openers"].items()}
+
+
+def _vocabulary() -> dict[str, dict[str, str]]:
+    return tomllib.loads(WORDS.read_text(encoding="utf-8"))
 
 
 def own_checks() -> list[Check]:
@@ -105,6 +125,10 @@ def texts(file: Path) -> Iterator[Text]:
     content = file.read_text(encoding="utf-8")
     if file.suffix == ".py":
         yield from _strings(file, content)
+    elif file.suffix == ".ipynb":
+        for cell in json.loads(content)["cells"]:
+            if cell["cell_type"] == "markdown":
+                yield Text(file, 1, _without_code("".join(cell["source"])))
     else:
         if file.name == "CHANGELOG.md":  # older sections are history
             second = re.search(r"^## ", content.partition("\n## ")[2], re.MULTILINE)
@@ -117,14 +141,19 @@ def texts(file: Path) -> Iterator[Text]:
 
 def _strings(file: Path, content: str) -> Iterator[Text]:
     """Docstrings, and text of three words or more: help, messages, what pages say."""
-    for node in ast.walk(ast.parse(content)):
+    tree = ast.parse(content)
+    docstrings = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
             parts = [
                 str(one.value) if isinstance(one, ast.Constant) else "…" for one in node.values
             ]
             yield Text(file, node.lineno, _without_code("".join(parts)))
-        elif isinstance(node, ast.Constant) and len(str(node.value).split()) > 2:
-            yield Text(file, node.lineno, _without_code(str(node.value)))
+        elif isinstance(node, ast.Constant) and (
+            node in docstrings or len(str(node.value).split()) > 2
+        ):
+            prose = _without_code(str(node.value))
+            yield Text(file, node.lineno, prose, is_docstring=node in docstrings)
 
 
 def _without_code(text: str) -> str:
@@ -137,9 +166,14 @@ def _blank_out(pattern: re.Pattern[str], text: str) -> str:
 
 
 def faults(file: Path, checks: Sequence[Check]) -> list[Fault]:
-    """What is wrong with the prose of a file."""
+    """The faults in the prose of a file."""
     found = []
+    instead = openers()
     for text in texts(file):
+        for opener, better in instead.items():
+            if text.is_docstring and (begins := opener.match(text.prose)):
+                message = f'Begin with "{better}".'
+                found.append(Fault(file, text.line, begins[0], message))
         prose, places = flow(text.prose)
         for check in checks:
             for result in check.check_with_flags(prose):

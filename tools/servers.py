@@ -149,10 +149,14 @@ class Postgres:
     Args:
         folder: Where its own folder is made; the server's user must be able to enter it.
         settings: What differs from a server as it is delivered.
+        of: Another server, which this one follows as its standby.
     """
 
     def __init__(
-        self, folder: Path | None = None, settings: Sequence[str] = ("max_connections=40",)
+        self,
+        folder: Path | None = None,
+        settings: Sequence[str] = ("max_connections=40",),
+        of: Postgres | None = None,
     ) -> None:
         self._programs = _postgres_programs()
         self._owner = owner("postgres", "PostgreSQL")
@@ -163,6 +167,9 @@ class Postgres:
         try:
             initialize = "--username=privmax --auth=trust --encoding=UTF8 --locale=C.UTF-8"
             command = [str(self._programs / "initdb"), "--pgdata=data", "--no-sync"]
+            if of is not None:
+                initialize = f"--write-recovery-conf --checkpoint=fast --dbname={of.url}"
+                command = [str(self._programs / "pg_basebackup"), "--pgdata=data", "--no-sync"]
             run([*command, *initialize.split()], self._home, self._owner)
             self._server, self.port = serve(self._launch, _connects, self._home, "PostgreSQL")
         except BaseException:
@@ -192,6 +199,54 @@ class Postgres:
 
     def kill(self) -> None:
         """All of its processes at once, and start it again."""
+        self.end()
+        self.start()
+
+    def end(self) -> None:
+        """Kill all of its processes at once."""
+        self._signal(signal.SIGKILL)
+        self._server.wait()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stop all of its processes for as long as the block takes."""
+        self._signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._signal(signal.SIGCONT)
+
+    def change(self, setting: str) -> None:
+        """Change a setting, such as "name = 'value'", without a restart."""
+        self._ask(f"ALTER SYSTEM SET {setting}", "SELECT pg_reload_conf()")
+
+    def promote(self) -> None:
+        """Let a standby take over."""
+        self._ask("SELECT pg_promote()")
+
+    def save(self) -> None:
+        """Keep a copy of all data as they are now; the server is restarted."""
+        self._copy("data", "saved")
+
+    def restore(self) -> None:
+        """Put the copy in place of the data; the server is restarted."""
+        self._copy("saved", "data")
+
+    def _copy(self, old: str, new: str) -> None:
+        stop(self._server, signal.SIGINT)
+        shutil.rmtree(self._home / new, ignore_errors=True)
+        run(["cp", "-a", old, new], self._home, self._owner)
+        self.start()
+
+    def _ask(self, *queries: str) -> None:
+        import psycopg
+
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            for query in queries:
+                connection.execute(query.encode())
+
+    def _signal(self, how: signal.Signals) -> None:
+        """Send a signal to all of its processes."""
         listed = subprocess.run(
             ["ps", "-o", "pid=", "--ppid", str(self._server.pid)],
             capture_output=True,
@@ -200,9 +255,7 @@ class Postgres:
         )
         for process in [self._server.pid, *map(int, listed.stdout.split())]:
             with suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
-        self._server.wait()
-        self.start()
+                os.kill(process, how)
 
     def close(self) -> None:
         stop(self._server, signal.SIGINT)  # its fast shutdown: open connections are closed

@@ -264,7 +264,7 @@ SELECTIONS: dict[str, tuple[str, Callable[..., Selection], bool]] = {
     "privmax itemsets FILE.csv --ledger L": ("Mining.answer", _itemsets, True),
     "PrivateERM(…).fit(X, y)": ("PrivateERM.fit", _fit, False),
     "PrivateERM(…, ledger=L).fit(X, y)": ("PrivateERM.fit", _fit, True),
-    "PrivateGAM(…).fit(X, y)": ("PrivateGAM.fit", _fit_additive, False),
+    "PrivateGAM(…).fit(X, y)": ("SchemaLearner.fit", _fit_additive, False),
 }
 """By what is typed: the function that is entered, what prepares the call, whether a ledger pays."""
 

@@ -34,8 +34,7 @@ from pygments.lexers import PythonLexer  # type: ignore[import-untyped]
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = {
     "CHANGELOG.md": "project/changes.md",
-    "CONTRIBUTING.md": "project/contributing.md",
-    "SECURITY.md": "project/security.md",
+    "src/ARCHITECTURE.md": "project/architecture.md",
     "src/README.md": "project/package.md",
     "tests/ledger/faults/README.md": "project/ledger-faults.md",
     "tests/README.md": "project/tests.md",
@@ -68,9 +67,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages, pictures and fonts that are not in docs/."""
     for path, uri in PROJECT.items():
         files.append(File.generated(config, uri, content=(ROOT / path).read_text(encoding="utf-8")))
-    for picture in sorted((ROOT / "lab/pictures").iterdir()):
-        uri = picture.relative_to(ROOT).as_posix()
-        files.append(File.generated(config, uri, abs_src_path=str(picture)))
+    for file in sorted([*(ROOT / "lab/pictures").iterdir(), *(ROOT / "lab/notes").glob("*.tex")]):
+        uri = file.relative_to(ROOT).as_posix()
+        files.append(File.generated(config, uri, abs_src_path=str(file)))
     for path in sorted(_scripts(files)):
         text = f"---\nsearch: {{exclude: true}}\nhide: [toc]\n---\n\n# {path}\n"
         files.append(
