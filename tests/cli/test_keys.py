@@ -17,11 +17,8 @@ from privmax.report.release_page import LISTED
 
 PRICE = ["--epsilon", "1", "--delta", "1e-6"]
 NAMED = ["--item", "item", "--user", "user"]
-CLEAR = {
-    "tea": 900,
-    "tea ": 600,
-    "ale": 300,
-}  # noisy counts keep this order, seven deviations apart
+# Seven deviations of their noise apart, so that noisy counts keep this order.
+CLEAR = {"tea": 900, "tea ": 600, "ale": 300}
 
 
 @pytest.fixture(autouse=True)
