@@ -107,6 +107,35 @@ def single(number, size, step=1, rate=Fraction(1, 4)):
     return Cells(levels, size, rate, rate / 3)
 
 
+@pytest.mark.parametrize(
+    ("cells", "narrow"),
+    [
+        (single(60, 20), True),
+        (Cells([(0, 3), (2, 1), (3, 1), (9, 4), (11, 2), (12, 1), (13, 1)], 6, *rates()), True),
+        (Cells([(0, 1), (4, 10**6), (5, 3)], 3, *rates()), False),
+    ],
+    ids=["one by one", "levels", "wide"],
+)
+def test_sums_by_a_table_of_factorials_are_those_of_binomials(cells, narrow):
+    """In balls that are nearly as small as the precision allows."""
+    assert cells._is_narrow == narrow
+    with precision(START):
+        _, reaches = cells._both_weights()
+        stepwise = cells._sums_by_steps(reaches)
+        sums = cells._sums_by_table(reaches) if narrow else stepwise
+        rows = [cells._choose(p, reaches) for p in cells.prefixes]
+    with precision(400):
+        _, exact = cells._both_weights()
+        for p, *found in zip(cells.prefixes, sums, stepwise, map(sum, rows), strict=True):
+            truth = sum(
+                math.comb(u - p, cells.size - p) * reach
+                for u, reach in zip(cells.reaches, exact, strict=True)
+            )
+            for one in found:
+                assert one.overlaps(truth)
+                assert one.rad() <= abs(truth) * 2.0 ** (16 - START)
+
+
 FAR_AND_NEAR = [single(900, 300), single(900, 300, 40), single(2000, 40, rate=Fraction(1, 900))]
 
 

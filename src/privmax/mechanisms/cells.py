@@ -29,7 +29,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -142,7 +142,7 @@ class Cells:
             return self._last_look
         prefixes, _ = self._both_weights()
         column = [
-            choices(self.width - p, self.size - p) * weight
+            self._choices(self.width - p, self.size - p) * weight
             for p, weight in zip(self.prefixes, prefixes, strict=True)
             if p < self.size
         ]
@@ -199,26 +199,48 @@ class Cells:
     # In balls
 
     def _rows(self) -> list[arb]:
-        """Weight of all cells of each prefix, at the precision in force or a higher one.
-
-        Sums over the reaches u, from the longest prefix to the shortest; from one prefix to the
-        next shorter one C(n + 1, m + 1) = C(n, m)·(n + 1)/(m + 1).
-        """
+        """Weight of all cells of each prefix, at the precision in force or a higher one."""
         bits = ctx.prec  # asked once: another thread may change it
         if self._sums is None or self._sums[0] < bits:
             prefixes, reaches = self._both_weights()
-            sums: list[arb] = []
-            row, divisor, after = reaches, arb(1), 0
-            for p, weight in zip(reversed(self.prefixes), reversed(prefixes), strict=True):
-                if p + 1 == after:
-                    row = [way * (u - p) for way, u in zip(row, self.reaches, strict=True)]
-                    divisor *= self.size - p
-                else:
-                    row, divisor = self._choose(p, reaches), arb(1)
-                sums.append(weight * sum(row, start=arb(0)) / divisor)
-                after = p
-            self._sums = bits, sums[::-1]
+            sums = self._sums_by_table if self._is_narrow else self._sums_by_steps
+            ways = sums(reaches)
+            rows = [weight * sum_ for weight, sum_ in zip(prefixes, ways, strict=True)]
+            self._sums = bits, rows
         return self._sums[1]
+
+    def _sums_by_table(self, reaches: list[arb]) -> list[arb]:
+        """Σ C(u − p, size − p)·D'_u of each prefix, with n! from a table.
+
+        C(u − p, size − p) = (u − p)!/(size − p)!/(u − size)!: what depends on one of p and u alone
+        is divided by once, so a cell takes one product.
+        """
+        table = _factorials(self.width)
+        parts = [
+            reach / table[u - self.size] for u, reach in zip(self.reaches, reaches, strict=True)
+        ]
+        return [
+            sum((table[u - p] * part for u, part in zip(self.reaches, parts, strict=True)), arb(0))
+            / table[self.size - p]
+            for p in self.prefixes
+        ]
+
+    def _sums_by_steps(self, reaches: list[arb]) -> list[arb]:
+        """Σ C(u − p, size − p)·D'_u of each prefix, from the longest to the shortest.
+
+        From one prefix to the next shorter one C(n + 1, m + 1) = C(n, m)·(n + 1)/(m + 1).
+        """
+        sums: list[arb] = []
+        row, divisor, after = reaches, arb(1), 0
+        for p in reversed(self.prefixes):
+            if p + 1 == after:
+                row = [way * (u - p) for way, u in zip(row, self.reaches, strict=True)]
+                divisor *= self.size - p
+            else:
+                row, divisor = self._choose(p, reaches), arb(1)
+            sums.append(sum(row, start=arb(0)) / divisor)
+            after = p
+        return sums[::-1]
 
     def _row(self, place: int) -> list[arb]:
         """Weight of each cell of one prefix.
@@ -234,8 +256,21 @@ class Cells:
         """C(u − p, size − p)·D'_u of each reach."""
         more = self.size - p
         return [
-            choices(u - p, more) * reach for u, reach in zip(self.reaches, reaches, strict=True)
+            self._choices(u - p, more) * reach
+            for u, reach in zip(self.reaches, reaches, strict=True)
         ]
+
+    def _choices(self, number: int, size: int) -> arb:
+        """C(number, size) for numbers up to `width`."""
+        if not self._is_narrow:
+            return choices(number, size)
+        table = _factorials(self.width)
+        return table[number] / (table[size] * table[number - size])
+
+    @property
+    def _is_narrow(self) -> bool:
+        """Whether a table of n! up to `width` is sooner made than as many binomials."""
+        return self.width <= 2 * len(self.prefixes) * len(self.reaches)
 
     def _both_weights(self) -> tuple[list[arb], list[arb]]:
         """D_p of each prefix and D'_u of each reach, at the precision in force or a higher one."""
@@ -415,6 +450,18 @@ def choices(number: int, size: int) -> arb:
     """
     few = min(size, number - size)
     return arb.bin_uiui(number, few) if number < 1 << 63 else arb(number).bin(few)
+
+
+def _factorials(number: int) -> list[arb]:
+    """0!, 1!, … `number`! at the precision in force, and some more of them."""
+    return _factorials_at(ctx.prec, 1 << number.bit_length())
+
+
+@lru_cache(maxsize=4)
+def _factorials_at(bits: int, number: int) -> list[arb]:
+    """The first `number` of them, at this precision."""
+    with precision(bits):
+        return list(accumulate(range(1, number), lambda last, n: last * n, initial=arb(1)))
 
 
 @dataclass(frozen=True)
