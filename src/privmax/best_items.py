@@ -17,7 +17,7 @@ from privmax.ledger.events import BASKET, ROW, USER, Charge, label
 from privmax.mechanisms.contract import Mechanism
 from privmax.mechanisms.registry import build, check_name
 from privmax.noise.coins import SYSTEM, Coins
-from privmax.numbers import Number, positive, probability, whole
+from privmax.numbers import Number, flag, positive, probability, whole
 from privmax.payload import Drawn, Read
 from privmax.privacy import ADD_REMOVE, Privacy
 from privmax.profile import LARGEST_UNIVERSE
@@ -79,11 +79,10 @@ class BestItems:
     read_item: Read = decode
 
     def __post_init__(self) -> None:
-        whole("k", self.k)
+        object.__setattr__(self, "k", whole("k", self.k))
         if self.counts is not None:
             positive("counts", self.counts, "For example 0.2, or leave it out.")
-        if not isinstance(self.ranked, bool):
-            raise ParameterError("ranked", self.ranked, "it must be True or False")
+        object.__setattr__(self, "ranked", flag("ranked", self.ranked))
         if self.unit not in (None, USER, ROW, BASKET):
             label("unit", self.unit)
         if self.given is not None and not isinstance(self.given, str):

@@ -85,7 +85,8 @@ def auto(
     price = check_price(epsilon, delta, neighbors, growth, is_open=size is None)
     rule = relation(neighbors)
     most = MOST_RANKED if ranked else MOST_ITEMS
-    if whole("k", k) > most:
+    k = whole("k", k)
+    if k > most:
         raise ParameterError(
             "k", k, f"it must be at most {most:,}{' with their order' if ranked else ''}: which "
                     "mechanism is best for longer lists takes too long to find out",

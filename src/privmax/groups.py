@@ -74,7 +74,8 @@ class Groups:
     def __post_init__(self) -> None:
         if not isinstance(self.by, str):
             raise ParameterError("by", self.by, "it must name a column", 'For example "region".')
-        whole("groups_per_user", self.groups_per_user)
+        number = whole("groups_per_user", self.groups_per_user)
+        object.__setattr__(self, "groups_per_user", number)
         _ = self.share, self.grouping  # both refuse what is not allowed
 
     @cached_property

@@ -8,11 +8,13 @@ or a budget needs it.
 from __future__ import annotations
 
 import math
+import operator
 import re
+import sys
 from contextlib import suppress
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation
 from fractions import Fraction
-from numbers import Rational, Real
+from numbers import Integral, Rational, Real
 from typing import Any
 
 from privmax.errors import ParameterError
@@ -219,19 +221,56 @@ def open_probability(name: str, value: Number, remedy: str = "For example 1e-6."
 
 
 def whole(name: str, value: object, least: int = 1) -> int:
-    """Read a whole number of at least `least`.
+    """Read a whole number of at least `least`, of Python or of NumPy, as one of Python.
 
     Raises:
-        ParameterError: It is no int, or less.
+        ParameterError: It is no whole number, or less.
 
     Examples:
         >>> whole("k", 3)
         3
     """
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    number = plain_int(value)
+    if number is None or number < least:
         allowed = f"it must be a whole number of at least {least}"
         raise ParameterError(name, value, allowed, f"For example {max(least, 1)}.")
-    return value
+    return number
+
+
+def plain_int(value: object) -> int | None:
+    """Return a whole number of Python or NumPy as one of Python; None: it is none.
+
+    NumPy's would overflow where Python's are exact.
+
+    Examples:
+        >>> plain_int(3), plain_int(True), plain_int(3.0)
+        (3, None, None)
+    """
+    if not isinstance(value, bool) and isinstance(value, Integral):
+        with suppress(TypeError):  # NumPy calls spans of time whole numbers
+            return operator.index(value)
+    return None
+
+
+def flag(name: str, value: object, remedy: str = "") -> bool:
+    """Read a parameter that is on or off, of Python or of NumPy, as True or False.
+
+    Args:
+        name: What the parameter is, for the error.
+        value: The parameter.
+        remedy: What the error says to do.
+
+    Raises:
+        ParameterError: It is neither.
+
+    Examples:
+        >>> flag("ranked", True)
+        True
+    """
+    numpy = sys.modules.get("numpy")
+    if isinstance(value, bool) or (numpy is not None and isinstance(value, numpy.bool_)):
+        return bool(value)
+    raise ParameterError(name, value, "it must be True or False", remedy)
 
 
 def plain(number: Fraction) -> str:

@@ -155,10 +155,8 @@ class Profile:
             >>> Profile([(9, 1), (4, 3), (1, 5)]).window(20).blocks()
             [(0, 1), (5, 3), (8, 5), (9, None)]
         """
-        whole("width", width, least=0)
-        return self._window(
-            width if whole("rank", rank) == 1 else width + self._depth_of(rank, width)
-        )
+        width, rank = whole("width", width, least=0), whole("rank", rank)
+        return self._window(width if rank == 1 else width + self._depth_of(rank, width))
 
     def down_to(self, rank: int) -> Window:
         """Read the profile down to its `rank`-th highest score, that level included.

@@ -7,11 +7,10 @@ import math
 import re
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, Final
 
 from privmax.errors import ParameterError
-from privmax.numbers import LONGEST, whole
+from privmax.numbers import LONGEST, plain_int, whole
 
 OPEN: Final = "open"
 
@@ -58,9 +57,8 @@ class Universe:
             size = read_whole(name, value)
             if size is not None:
                 return cls(whole(name, size))
-        elif type(value) is not bool and isinstance(value, Integral):
-            with contextlib.suppress(TypeError):  # NumPy calls spans of time whole numbers
-                return cls(whole(name, int(value)))
+        elif (number := plain_int(value)) is not None:
+            return cls(whole(name, number))
         elif hasattr(value, "__len__"):
             labels: Any = value
             return cls(whole(name, len(labels)), labels)

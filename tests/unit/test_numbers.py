@@ -8,9 +8,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from privmax.best_items import BestItems
 from privmax.errors import ParameterError
+from privmax.groups import Groups
+from privmax.ledger.request import Request
 from privmax.numbers import (
     exact,
+    flag,
     nonnegative,
     open_probability,
     plain,
@@ -18,6 +22,7 @@ from privmax.numbers import (
     probability,
     whole,
 )
+from privmax.planning.plans import plan
 from privmax.universe import Universe
 
 TENTH = Fraction(1, 10)
@@ -110,5 +115,36 @@ def test_what_was_perhaps_meant_is_told(value, says):
 def test_a_span_of_time_is_no_number_though_numpy_says_so(span):
     with pytest.raises(ParameterError, match=r"epsilon=.*it must be a finite number"):
         exact("epsilon", span)
+    with pytest.raises(ParameterError, match=r"k=.*it must be a whole number"):
+        whole("k", span)
     with pytest.raises(ParameterError, match="it must be open, a size"):
         Universe.of(span)
+
+
+@pytest.mark.parametrize("number", [np.int64(7), np.uint8(7), 7])
+def test_whole_numbers_of_numpy_become_those_of_python(number):
+    """NumPy's own overflow, and a ledger writes them in another way."""
+    assert type(whole("k", number)) is int
+    assert type(BestItems(epsilon=1, delta=1e-6, k=number).k) is int
+    assert type(Groups("region", groups_per_user=number).groups_per_user) is int
+    assert Universe.of(number) == Universe(7)
+    assert plan(epsilon=1, k=number, universe=50) == plan(epsilon=1, k=7, universe=50)
+
+
+@pytest.mark.parametrize("number", [True, np.True_, 7.0, np.float64(7), "7"])
+def test_other_values_are_no_whole_numbers(number):
+    with pytest.raises(ParameterError, match=r"k=.*it must be a whole number"):
+        whole("k", number)
+
+
+@pytest.mark.parametrize("value", [True, False, np.True_, np.False_])
+def test_flags_of_numpy_become_those_of_python(value):
+    assert flag("ranked", value) is bool(value)
+    assert BestItems(epsilon=1, delta=1e-6, k=2, ranked=value).ranked is bool(value)
+    assert Request(check=value).check is bool(value)
+
+
+@pytest.mark.parametrize("value", [0, 1, np.int64(1), "yes", None])
+def test_other_values_are_no_flags(value):
+    with pytest.raises(ParameterError, match=r"ranked=.* is not allowed: it must be True or False"):
+        flag("ranked", value)

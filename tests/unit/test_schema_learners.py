@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from privmax import Privacy
+from privmax import Ledger, Privacy
 from privmax.errors import DataError, ParameterError, PrivacyWarning
 from privmax.learning import (
     Category,
@@ -262,3 +262,31 @@ def test_an_ibis_table_is_refused_where_rows_must_be_here(name):
     if name == "tree":
         with pytest.raises(DataError, match="Ibis table"):
             learner(name).fit(table, "y")
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("coins", [5, "a", object()], ids=str)
+def test_coins_that_give_no_bits_are_refused_before_the_charge(name, coins, tmp_path):
+    ledger = Ledger.create(tmp_path / "ledger.db", budget=Privacy(90, 1e-5))
+    given = learner(name, coins=coins, ledger=ledger)
+    with pytest.raises(ParameterError, match=r"coins=.* must be a source of random bits"):
+        given.fit(FRAME, Y)
+    assert ledger.remaining == Privacy(90, 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("gam", {"rounds": 2, "interactions": 1, "calibration": True}),
+        ("classifier", {"n": ROWS, "calibration": True}),
+        ("tree", {"depth": 1}),
+    ],
+)
+def test_numbers_and_flags_of_numpy_are_those_of_python(name, options):
+    same = {
+        option: np.bool_(value) if isinstance(value, bool) else np.int64(value)
+        for option, value in options.items()
+    }
+    plain, given = (learner(name, **one).fit(FRAME, Y) for one in (options, same))
+    assert plain.release_.item == given.release_.item
+    assert repr(plain.release_.mechanism) == repr(given.release_.mechanism)

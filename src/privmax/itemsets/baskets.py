@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from privmax.errors import DataError, ParameterError
 from privmax.labels import identify as identify  # noqa: PLC0414 — part of what this module offers
 from privmax.labels import item_label
-from privmax.numbers import whole
+from privmax.numbers import plain_int, whole
 
 LARGEST_ITEM = (1 << 31) - 1
 """Codes have 32 bits, and so have items that are read as numbers."""
@@ -216,8 +216,9 @@ def list_items(items: int | Collection[Any]) -> Sequence[Any]:
         >>> list_items(["pear", "apple"]), list_items(3)
         (['apple', 'pear'], range(0, 3))
     """
-    if isinstance(items, (int, np.integer)) and not isinstance(items, bool):
-        size = whole("items", int(items))
+    number = plain_int(items)
+    if number is not None:
+        size = whole("items", number)
         if size > LARGEST_ITEM + 1:
             raise ParameterError("items", size, f"it must not exceed {LARGEST_ITEM + 1}")
         return range(size)

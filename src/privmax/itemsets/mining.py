@@ -568,7 +568,8 @@ def count_touched(longest: int, size: Size, user: str | None = None) -> int:
         raise ParameterError(
             "longest", longest, "it limits one basket, and a user may have several", "Leave it out."
         )
-    within = range(sizes.start, min(sizes.stop, whole("longest", longest) + 1))
+    longest = whole("longest", longest)
+    within = range(sizes.start, min(sizes.stop, longest + 1))
     return max(1, sum(math.comb(longest, one) for one in within))
 
 

@@ -294,7 +294,7 @@ class MethodItemsets:
 
     def __post_init__(self) -> None:
         """All else was made with the method."""
-        whole("k", self.k)
+        object.__setattr__(self, "k", whole("k", self.k))
         if self.unit is not None:
             label("unit", self.unit)
 

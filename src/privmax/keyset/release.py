@@ -22,7 +22,7 @@ from privmax.ledger.ledger import Ledger
 from privmax.ledger.payment import Description
 from privmax.ledger.request import Request
 from privmax.noise.coins import SYSTEM, Coins
-from privmax.numbers import Number, positive
+from privmax.numbers import Number, flag, positive
 from privmax.payload import LONG_ITEMS, Drawn, Field, Record, read_number
 from privmax.privacy import Privacy
 from privmax.release import Release, answer, check_only
@@ -121,8 +121,7 @@ class AllKeys:
     def __post_init__(self) -> None:
         if self.counts is not None:
             positive("counts", self.counts, "For example 0.5, or leave it out.")
-        if not isinstance(self.other, bool):
-            raise ParameterError("other", self.other, "it must be True or False")
+        object.__setattr__(self, "other", flag("other", self.other))
         if self.other and self.counts is None:
             raise ParameterError(
                 "other", self.other, "it is a noisy count, which has its own cost",

@@ -246,12 +246,12 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     ) -> None:
         # `fit` must not change a parameter.
         coins = SYSTEM if self.coins is None else deepcopy(self.coins)
-        question = self._question(hypotheses, shape)
+        question, floor = self._question(hypotheses, shape), self._read_floor()
 
         def source(stack: ExitStack) -> HypothesisSource:
             X, y = read()
             scored = hypotheses.score(X, label_codes(y, labels), shape)
-            return HypothesisSource(scored, hypotheses, shape, floor=self.floor)
+            return HypothesisSource(scored, hypotheses, shape, floor=floor)
 
         if self.ledger is None:
             warn_of_fits(question.privacy())
@@ -347,7 +347,7 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         """
         hypotheses = _class(self.hypotheses)
         BestItems(**self._price(), universe=Universe(1))
-        whole("floor", self.floor, least=0)
+        self._read_floor()
         from_y = isinstance(self.labels, str) and self.labels == FROM_Y
         return hypotheses, None if from_y else read_declared_labels(self.labels)
 
@@ -359,6 +359,9 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
                 "labels", FROM_Y, "they must be declared before y is read", "For example [0, 1]."
             )
         return hypotheses, labels
+
+    def _read_floor(self) -> int:
+        return whole("floor", self.floor, least=0)
 
     def _price(self) -> dict[str, Any]:
         """Return what `BestItems` takes of the parameters."""
@@ -455,7 +458,7 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             "size": hypotheses.size(shape),
             "features": shape.features,
             "labels": labels.tolist(),
-            "floor": self.floor,
+            "floor": self._read_floor(),
             "neighbors": self.neighbors,
         }
         return Description("PrivateERM", options, place=place)

@@ -142,6 +142,7 @@ def read_score(name: str, rows: int | None) -> SplitScore:
     if rows is None:
         remedy = "Give a public bound on the number of rows."
         raise ParameterError.required("rows", "information-gain needs it", remedy)
-    if whole("rows", rows, 2) > MOST_ROWS:  # fewer have nothing to gain
+    rows = whole("rows", rows, 2)  # fewer have nothing to gain
+    if rows > MOST_ROWS:
         raise ParameterError("rows", rows, f"it must be at most {MOST_ROWS}", "Use max or gini.")
     return InformationGain(rows)

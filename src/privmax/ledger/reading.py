@@ -140,13 +140,13 @@ def read_rows(chain: Chain, last: int | None = None) -> Iterator[Row]:
 def history(chain: Chain, last: int | None) -> Iterator[Event]:
     """Yield the events, oldest first, a page of them at a time."""
     if last is not None:
-        whole("last", last)
+        last = whole("last", last)
     return (mark(row) for row in read_rows(chain, last))
 
 
 def sample(chain: Chain, most: int) -> Iterator[Event]:
     """Yield at most so many events, evenly spaced, with the first and the last."""
-    whole("most", most, 2)
+    most = whole("most", most, 2)
     count = count_events(chain)
     steps = min(most, count) - 1
     seqs = [1 + (count - 1) * step // steps for step in range(steps + 1)] if steps else [1]

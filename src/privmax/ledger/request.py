@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from privmax.errors import ParameterError, refuse_given
 from privmax.ledger.events import label
+from privmax.numbers import flag
 
 if TYPE_CHECKING:
     from privmax.ledger.ledger import Ledger
@@ -51,8 +52,7 @@ class Request:
         for name, value in (names | {"unit": self.unit}).items():
             if value is not None:
                 label(name, value)
-        if not isinstance(self.check, bool):
-            raise ParameterError("check", self.check, "it must be True or False")
+        object.__setattr__(self, "check", flag("check", self.check))
 
     @classmethod
     def of(cls, ledger: object) -> Request:

@@ -25,12 +25,12 @@ from typing import TYPE_CHECKING
 from flint import arb
 
 from privmax.deferred import np
-from privmax.errors import DataError, ParameterError
+from privmax.errors import DataError
 from privmax.mechanisms.noisy_maximum import noise_law
 from privmax.noise.balls import ball
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import bernoulli, discrete_laplace, jump
-from privmax.numbers import Number, open_probability, positive, whole
+from privmax.numbers import Number, flag, open_probability, positive, whole
 from privmax.parameters import Exact, Parameter, Parameters, Whole, parameter
 from privmax.privacy import Privacy
 
@@ -69,12 +69,6 @@ class Run:
     bound: Callable[[int], int]
 
 
-def _read_monotone(name: str, value: bool) -> bool:
-    if not isinstance(value, bool):
-        raise ParameterError(name, value, "it must be True or False")
-    return value
-
-
 def _read_share(name: str, value: Number | None, monotone: bool) -> Fraction:
     best = BALANCED_MONOTONE if monotone else BALANCED
     return best if value is None else open_probability(name, value)
@@ -101,7 +95,7 @@ class AboveThreshold(Parameters):
 
     epsilon: Exact = parameter(positive)
     sensitivity: Whole = parameter(whole, default=1)
-    monotone: Parameter[bool, bool] = parameter(_read_monotone, default=False)
+    monotone: Parameter[bool, bool] = parameter(flag, default=False)
     share: Parameter[Number | None, Fraction] = parameter(
         _read_share, default=None, depends_on="monotone"
     )

@@ -24,7 +24,6 @@ from functools import lru_cache, partial
 
 from flint import arb
 
-from privmax.errors import ParameterError
 from privmax.mechanisms.contract import (
     ROUNDING,
     Law,
@@ -42,7 +41,7 @@ from privmax.mechanisms.weights import decay, round_chances
 from privmax.noise.balls import ball, ceiling
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import bernoulli
-from privmax.numbers import open_probability, positive, whole
+from privmax.numbers import flag, open_probability, positive, whole
 from privmax.parameters import Exact, Parameter, Whole, parameter
 from privmax.privacy import ADD_REMOVE, Privacy, drift
 from privmax.profile import Profile, Window
@@ -55,9 +54,7 @@ def read_ranked(name: str, value: bool, k: int) -> bool:
         >>> read_ranked("ranked", False, 1), read_ranked("ranked", False, 2)
         (True, False)
     """
-    if not isinstance(value, bool):
-        raise ParameterError(name, value, "it must be True or False")
-    return value or k == 1
+    return flag(name, value) or k == 1
 
 
 class GapTest(SetMechanism):
@@ -158,8 +155,8 @@ class GapTest(SetMechanism):
             >>> test.chance(0) == 0, test.chance(29) == 1
             (True, True)
         """
-        turn = _turn(self)
-        if whole("steps", steps, least=0) <= turn:
+        turn, steps = _turn(self), whole("steps", steps, least=0)
+        if steps <= turn:
             return self._rise(steps)
         if steps >= self.certain():
             return arb(1)

@@ -342,7 +342,8 @@ def compare_over(
 
 def compare_profile(profile: Profile, *, k: int, near: int | None, **options: Any) -> Comparison:
     """Return the same for scores that have been read."""
-    if near is None and whole("k", k) == 1:
+    k = whole("k", k)
+    if near is None and k == 1:
         near = _count_ties(profile)
     planned = plan(universe=Universe(profile.universe), k=k, near=near, **options)
     rows = [row for row in planned.rows if row.mechanism is not None]

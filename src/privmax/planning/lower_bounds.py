@@ -84,7 +84,8 @@ class LowerBound(ExactRepr):
             >>> LowerBound(near=4, records=10, threshold=3.5, error=3).scores(best=1)
             [7, 10, 7, 7]
         """
-        if whole("best", best, least=0) >= self.near:
+        best = whole("best", best, least=0)
+        if best >= self.near:
             raise ParameterError(
                 "best", best, f"it must be below {self.near}, the number of near maximizers"
             )
@@ -322,7 +323,7 @@ class _Start:
 
     @classmethod
     def of(cls, candidates: int | None, k: int, near: int | None, missing: int) -> _Start:
-        near = _check_list(candidates, k, near, missing)
+        candidates, k, near, missing = _read_list(candidates, k, near, missing)
         if k == 1 or candidates is None or near >= candidates:
             return cls(share_of_best(candidates, near))
         ways, every = _sets_among(candidates, near, k, k - missing), math.comb(candidates, k)
@@ -341,18 +342,23 @@ class _Start:
         return _step_limit(steps - risen, epsilon, delta, start)
 
 
-def _check_list(candidates: int | None, k: int, near: int | None, missing: int) -> int:
-    """Return how many are tied at the top, unless a number is out of bounds."""
-    near = whole("k", k) if near is None else whole("near", near)
+def _read_list(
+    candidates: int | None, k: int, near: int | None, missing: int
+) -> tuple[int | None, int, int, int]:
+    """Return the numbers, with how many are tied at the top, unless one is out of bounds."""
+    k = whole("k", k)
+    near = k if near is None else whole("near", near)
     if near < k:
         raise ParameterError("near", near, f"it must be at least k, which is {k}", "Leave it out.")
-    if candidates is not None and k > whole("candidates", candidates):
+    candidates = None if candidates is None else whole("candidates", candidates)
+    if candidates is not None and k > candidates:
         raise ParameterError("k", k, "it must not exceed candidates", "Ask for fewer.")
-    if whole("missing", missing, least=0) >= k:
+    missing = whole("missing", missing, least=0)
+    if missing >= k:
         raise ParameterError(
             "missing", missing, f"it must be below k, which is {k}", "Leave it out."
         )
-    return near
+    return candidates, k, near, missing
 
 
 def _sets_among(candidates: int, near: int, k: int, hits: int) -> int:

@@ -242,9 +242,10 @@ def plan(
     check_planned(epsilon)
     size = _check_size(Universe.of(universe))
     target, rule = open_probability("success", success), relation(neighbors)
+    k = whole("k", k)
     near = check_near(k, near, size)
     if growth is not None:
-        whole("growth", growth)
+        growth = whole("growth", growth)
     names = _pick_names(mechanisms, k, ranked)
     chosen, why = auto(
         epsilon=cost.epsilon,
@@ -383,11 +384,11 @@ def _check_size(universe: Universe) -> int | None:
 
 def check_near(k: int, near: int | None, size: int | None) -> int:
     """Return how many are tied at the top, unless they or k are out of bounds."""
-    if size is not None and whole("k", k) > size:
+    if size is not None and k > size:
         raise ParameterError(
             "k", k, "it must not exceed the size of the universe", "Plan for fewer."
         )
-    near = whole("k", k) if near is None else whole("near", near)
+    near = k if near is None else whole("near", near)
     if near > LARGEST_UNIVERSE:
         raise ParameterError("near", "over 2^1000", "it must not exceed 2^1000", "Plan for fewer.")
     if near < k:

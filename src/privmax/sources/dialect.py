@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from privmax.errors import DataError, ParameterError, nearest
+from privmax.numbers import flag
 
 _PIECE = 1 << 16
 """Bytes that are decoded at a time."""
@@ -70,8 +71,7 @@ class Dialect:
         object.__setattr__(self, "delimiter", read_delimiter("delimiter", self.delimiter))
         object.__setattr__(self, "encoding", _read_encoding(self.encoding))
         for name in ("header_is_public", "check"):
-            if not isinstance(getattr(self, name), bool):
-                raise ParameterError(name, getattr(self, name), "it must be True or False")
+            object.__setattr__(self, name, flag(name, getattr(self, name)))
 
     def refuse(self, kind: str | None) -> None:
         """Refuse what has no meaning for data of a kind.

@@ -761,7 +761,8 @@ def _steps(sensitivity: Number | None, bound: int | None, score: str | None) -> 
     """By how many units one individual can move a score: 1 for counts, the bound for weights."""
     if bound is not None:
         refuse_given({"sensitivity": sensitivity}, "it has no meaning with weight")
-        if whole("bound", bound) > LARGEST_BOUND:
+        bound = whole("bound", bound)
+        if bound > LARGEST_BOUND:
             raise ParameterError(
                 "bound",
                 bound,

@@ -29,7 +29,7 @@ from privmax.mechanisms.contract import Relation, read_relation
 from privmax.mechanisms.exponential import Exponential
 from privmax.noise import bulk
 from privmax.noise.coins import SYSTEM, Coins
-from privmax.numbers import as_given, positive, probability, whole
+from privmax.numbers import as_given, flag, positive, probability, whole
 from privmax.parameters import Exact, Parameter, Parameters, Whole, parameter
 from privmax.privacy import ADD_REMOVE, REPLACE, Neighbors, Privacy
 
@@ -337,9 +337,7 @@ class CalibratedRounds(AdditiveRounds):
 
 def read_switch(name: str, value: object) -> bool:
     """Read a parameter that is on or off."""
-    if isinstance(value, bool):
-        return value
-    raise ParameterError(name, value, "it must be True or False", "It is False by default.")
+    return flag(name, value, "It is False by default.")
 
 
 def beyond_noise(epsilon: Fraction, use: str) -> ParameterError:

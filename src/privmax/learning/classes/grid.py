@@ -60,8 +60,8 @@ class Grid:
                 "it must be above low for every feature",
                 "For example 0 and 100.",
             )
-        whole("cells", self.cells, least=2)
-        if self.cells > MOST_CELLS:
+        cells = whole("cells", self.cells, least=2)
+        if cells > MOST_CELLS:
             raise ParameterError(
                 "cells", self.cells, f"it must be at most {MOST_CELLS}", "For example 16."
             )
@@ -73,7 +73,7 @@ class Grid:
                     "high minus low is too large for a float",
                     "Scale the features.",
                 )
-        steps = np.arange(1, self.cells) / self.cells
+        steps = np.arange(1, cells) / cells
         cuts = [
             least + (most - least) * steps
             for least, most in zip(low.tolist(), high.tolist(), strict=True)

@@ -168,7 +168,7 @@ class LinearGrid(Tunable):
         SHAKE-256 of "privmax LinearGrid SEED" in order, each less 127, leaving out bytes of 255.
         The first directions of a longer list are those of a shorter one.
         """
-        whole("seed", seed, least=0)
+        seed = whole("seed", seed, least=0)
         if features is None and schema is None:
             raise ParameterError.required("features", "it says how many weights a direction has")
         width = whole("features", features) if schema is None else count_weights(schema)

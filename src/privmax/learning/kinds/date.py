@@ -26,6 +26,7 @@ from privmax.learning.kinds.moments import (
 )
 from privmax.learning.kinds.ordered import Ordered, count_cuts
 from privmax.learning.kinds.values import read_missing_flag
+from privmax.numbers import plain_int
 from privmax.sources.table import MOMENTS, NUMBERS
 
 UNITS = ("day", "week", "month", "year")
@@ -204,17 +205,17 @@ _FIRST, _LAST = map(seconds_of_text, ("0001-01-01", "9999-12-31"))
 
 def _equal_cuts(first: float, last: float, cells: Any) -> NDArray[np.float64]:
     """Cuts between equal cells, at whole seconds."""
-    whole = isinstance(cells, (int, np.integer)) and not isinstance(cells, bool)
-    if not whole or not 1 <= cells <= MOST_CELLS:
+    number = plain_int(cells)
+    if number is None or not 1 <= number <= MOST_CELLS:
         raise ParameterError(
             "cells", cells, f"it must be a whole number from 1 to {MOST_CELLS}", "For example 12."
         )
     span = int(last - first)
-    if cells > span:
+    if number > span:
         raise ParameterError(
             "cells", cells, f"there are {span} seconds between low and high", "Use fewer cells."
         )
-    cuts = [first + span * place // int(cells) for place in range(1, int(cells))]
+    cuts = [first + span * place // number for place in range(1, number)]
     return np.array(cuts, np.float64)
 
 

@@ -101,7 +101,7 @@ class Number(Ordered):
         )
         self.cuts = _read_cuts(low, high, cells, thresholds)
         if scale == "log":
-            self.cuts = _log_cuts(_plain(low), _plain(high), cells)
+            self.cuts = _log_cuts(_plain(low), _plain(high), int(cells))
         self.cuts.flags.writeable = False
         self.cells = self._count_cells()
         self._shown: dict[str, Any]

@@ -59,6 +59,7 @@ def read_missing(missing: Any) -> tuple[Any, list[Any]]:
 
     Those are in addition to None, NaN and "".
     """
+    missing = plain_value(missing)
     if missing is None or missing is True:
         return missing, []
     several = isinstance(missing, (list, tuple))
@@ -114,6 +115,7 @@ def read_missing_flag(missing: Any, why: str) -> bool | None:
     Raises:
         ParameterError: It is neither True nor left out.
     """
+    missing = plain_value(missing)
     if missing is None or missing is True:
         return True if missing else None
     raise ParameterError(
