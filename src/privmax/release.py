@@ -457,6 +457,7 @@ def answer(
     Raises:
         BudgetError: The budget does not allow it. Nothing was read or charged.
     """
+    _check_coins(coins)
     if check:
         return check_only(question, read, ledger, description=description)
     if ledger is None:
@@ -501,6 +502,15 @@ def answer(
             remedy="Check the ledger: ledger.verify() lists what is wrong with it.",
         )
     return replace(empty, payload=payload, request=payment.request, recorded=reservation.when)
+
+
+def _check_coins(coins: object) -> None:
+    """Refuse what gives no random bits, before anything is charged."""
+    if not hasattr(coins, "bits"):
+        raise ParameterError(
+            "coins", f"<{type(coins).__name__}>", "it must be a source of random bits",
+            "Leave it out: it is for tests only.",
+        )  # fmt: skip
 
 
 def answer_request(

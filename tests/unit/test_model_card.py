@@ -276,6 +276,29 @@ def test_calibration_is_on_or_off():
             learner.fit(FRAME, ILL)
 
 
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"asked": 5}, "asked=5 is not allowed: it must be a dictionary of options by name"),
+        ({"asked": ["age"]}, r"asked=\['age'\] is not allowed: it must be a dictionary"),
+        ({"target": 5}, "target=5 is not allowed: it must be text"),
+        ({"question": 5}, "question=5 is not allowed: it must be text"),
+        ({"unit": ["person"]}, r"unit=\['person'\] is not allowed: it must be text"),
+        ({"ledger": 5}, "ledger=5 is not allowed: it must be text"),
+        ({"left": 5}, "left=5 is not allowed: it must be a Privacy"),
+        ({"repeated": "no"}, "repeated='no' is not allowed: it must be True or False"),
+        ({"written": "today"}, "written='today' is not allowed: it must be a datetime"),
+    ],
+    ids=str,
+)
+def test_wrong_options_of_a_card_are_named(options, match, learners):
+    with pytest.raises(ParameterError, match=match):
+        report.card(learners[TEST], **options)
+    if "target" not in options:
+        with pytest.raises(ParameterError, match=match):
+            report.html(learners[TEST].release_, **options)
+
+
 def test_leaves_have_their_noisy_counts(learners):
     for name in (CONSTANT, TEST, TREE, "tree"):
         facts = describe_model(Learned.of(learners[name], "ill"))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from privmax.planning.comparison import Comparison
-from privmax.report.frame import page, question_rows
+from privmax.report.frame import page, question_rows, read_asked, read_words
 from privmax.report.release_page import audit_command, proofs_of
 from privmax.report.words import change_words, times
 
@@ -38,7 +38,7 @@ def comparison(
         title=f"privmax: {question}",
         note=f"It shows exact probabilities, without noise, on {data}.",
         comparison=compared,
-        question=question,
+        question=read_words("question", question),
         data=data,
         ahead=[row.name for row in compared.rows if row.ahead],
         reached=compared.cells()[0][1],  # the first misses no more than those who are ahead
@@ -46,7 +46,7 @@ def comparison(
         marked=next(number for number, row in enumerate(compared.rows) if row.chosen),
         other=change_words(compared.neighbors),
         factor=times(compared.privacy.epsilon),
-        asked=question_rows(asked or {}),
+        asked=question_rows(read_asked(asked)),
         proofs=dict.fromkeys(
             one for row in compared.rows for one in proofs_of(type(row.mechanism))
         ),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from privmax.display import format_label
 from privmax.errors import PrivmaxError, explain_install
 from privmax.privacy import Privacy
-from privmax.report.frame import page, question_rows
+from privmax.report.frame import page, question_rows, read_asked, read_words
 from privmax.report.release_page import first_sentence, payment, promise, proofs_of
 
 if TYPE_CHECKING:
@@ -67,9 +67,11 @@ def card(
     from privmax.learning.facts import describe_model
     from privmax.learning.learned import Learned
 
-    learned = learner if isinstance(learner, Learned) else Learned.of(learner, target)
+    if not isinstance(learner, Learned):
+        learner = Learned.of(learner, read_words("target", target))
+    learned: Learned = learner
     release, facts = learned.release, describe_model(learned)
-    asked_for = question or f"Which model predicts “{learned.name}”?"
+    asked_for = read_words("question", question or f"Which model predicts “{learned.name}”?")
     return page(
         "card.html",
         written=written,
@@ -97,7 +99,7 @@ def card(
             _column(name, one)
             for name, one in zip(learned.schema.names, learned.schema.columns, strict=True)
         ],
-        asked=question_rows(asked or {}),
+        asked=question_rows(read_asked(asked)),
         universe=None,
         proofs=list(dict.fromkeys([*proofs_of(type(release.mechanism)), *_learner_proofs(facts)])),
         about=first_sentence(type(release.mechanism).__doc__ or ""),

@@ -16,12 +16,12 @@ from privmax.mechanisms.gap_test import GapTest
 from privmax.mechanisms.peeling import Ranker
 from privmax.mechanisms.ranked_margin import RankedMargin
 from privmax.mechanisms.registry import MECHANISMS, describe_mechanism, registered_name
-from privmax.numbers import plain
+from privmax.numbers import flag, plain
 from privmax.planning.plans import Plan, is_planned, plan, plan_over, winners
 from privmax.privacy import DELTA_ADVICE, REPLACE, WEAK, Privacy
 from privmax.profile import LARGEST_UNIVERSE
 from privmax.release import CHOSEN_BY_CALLER, Release
-from privmax.report.frame import page, question_rows
+from privmax.report.frame import page, question_rows, read_asked, read_words
 from privmax.report.words import change_words, one_in, raised_chance, times
 from privmax.universe import OPEN, Universe
 
@@ -101,7 +101,7 @@ def html(
     shown = [_words(item, release) for item in release.items] if answers is None else list(answers)
     shown, more = (shown[:LISTED], shown[LISTED:]) if not release.requested else (shown, [])
     counts = release.describe_numbers()[: len(shown)] or [""] * len(shown)
-    options = dict(asked or {})
+    options = read_asked(asked)
     everything = None if universe is None else Universe.of(universe)
     plan = None if everything is None else _plan(release, everything)
     mechanism = release.mechanism
@@ -110,7 +110,7 @@ def html(
         written=written,
         title=f"privmax: {shown[0] if shown else 'no answer'}",
         note="Apart from what is listed as released, nothing here depends on the data.",
-        question=question,
+        question=read_words("question", question),
         answers=list(zip(shown, counts, strict=True)),
         more=len(more),
         rest=release.describe_other() if isinstance(release, KeysRelease) else "",
@@ -144,7 +144,7 @@ def promise(release: Release, unit: str) -> dict[str, object]:
     neighbors = release.mechanism.neighbors
     return {
         "release": release,
-        "unit": unit,
+        "unit": read_words("unit", unit),
         "other": change_words(neighbors),
         "is_replaced": neighbors == REPLACE,
         "factor": times(epsilon),
@@ -163,9 +163,20 @@ def payment(
     account: str | None,
     repeated: bool,
 ) -> dict[str, object]:
-    """Return what the sections about question and cost show of a ledger, by name."""
+    """Return what the sections about question and cost show of a ledger, by name.
+
+    Raises:
+        ParameterError: What is left is no cost, or a name is not text.
+    """
+    if left is not None and not isinstance(left, Privacy):
+        raise ParameterError(
+            "left", left, "it must be a Privacy", "For example ledger.remaining."
+        )  # fmt: skip
+    for name, value in (("ledger", ledger), ("account", account)):
+        if value is not None:
+            read_words(name, value)
     return {
-        "is_repeated": repeated or release.recorded is not None,
+        "is_repeated": flag("repeated", repeated) or release.recorded is not None,
         "recorded": None if release.recorded is None else datetime.fromisoformat(release.recorded),
         "left": left,
         "ledger": ledger,
