@@ -22,7 +22,7 @@ from privmax.learning.additive.memory import MemoryRows
 from privmax.learning.additive.model import AdditiveModel, Part
 from privmax.learning.additive.rounds import AdditiveRounds
 from privmax.learning.additive.steps import carry_noise, chain, grid, newton_step
-from privmax.learning.additive.words import name_cells
+from privmax.learning.additive.words import name_cells, name_entries
 from privmax.learning.tree import Leaf
 from privmax.testing import SeededCoins
 
@@ -387,6 +387,19 @@ def test_a_tree_says_in_words_what_it_predicts(counts):
     model = tree(depth=1).fit(FRAME, Y)
     model.tree_ = Leaf(counts)
     assert model.rules_ == [str(model.predict(FRAME[:1])[0])]
+
+
+def test_words_of_groups_together_say_what_belongs_together():
+    schema = Schema(a=Number(0, 40, cells=2, missing=True), b=Category(["7", "8"]))
+    part = Part((0, 1), ((0, 0, 1), (0, 1, 0)))
+    missing, listed = "(a < 20 or a is missing)", "(b = 7 or b is not listed)"
+    assert name_entries(part, schema) == [
+        f"{missing} and {listed}",
+        f"{missing} and b = 8",
+        f"a >= 20 and {listed}",
+        "a >= 20 and b = 8",
+    ]
+    assert name_entries(Part((0,), ((0, 0, 1),)), schema)[0] == "a < 20 or a is missing"
 
 
 @pytest.mark.slow

@@ -35,7 +35,10 @@ from privmax.learning.classifier.choice import CONSTANT, PAIRS, TEST, TREE
 from privmax.learning.classifier.model import ClassifierModel, CountedRule
 from privmax.learning.facts import describe_model
 from privmax.learning.learned import Learned
+from privmax.learning.rules import describe_rule
 from privmax.learning.splits import Split
+from privmax.learning.tree import Leaf
+from privmax.learning.tree import Split as Branch
 from privmax.testing import SeededCoins
 
 sys.path.append(str(Path(__file__).parent))
@@ -297,6 +300,27 @@ def test_wrong_options_of_a_card_are_named(options, match, learners):
     if "target" not in options:
         with pytest.raises(ParameterError, match=match):
             report.html(learners[TEST].release_, **options)
+
+
+def test_words_of_leaves_say_what_belongs_together(learners):
+    """A group of cells has alternatives, and a path has tests of several columns."""
+    learned = Learned.of(learners["tree"], "ill")
+    schema = Schema(a=Category(["x", "y"]), b=Number(0, 40, cells=2, missing=True))
+    leaf = Leaf((1, 2))
+    node = Branch(0, (0, 2), Branch(1, (0, 1), leaf, leaf), leaf)
+    release = replace(learned.release, payload=type(learned.release.payload)((node,)))
+    ways = describe_model(replace(learned, schema=schema, release=release)).ways
+    either, missing = "a = x or a is not listed", "b < 20 or b is missing"
+    assert [way.test for way in ways] == [
+        f"({either}) and ({missing})",
+        f"({either}) and not ({missing})",
+        f"not ({either})",
+    ]
+    rule = {"when": "all", "then": {"label": 1}, "else": {"label": 0}, "tests": [
+        {"feature": "b", "threshold": 20.0, "below": True, "missing": True},
+        {"feature": "a", "equals": "x", "not": False},
+    ]}  # fmt: skip
+    assert describe_rule(rule, "y") == ["y = 1 if (b < 20 or is missing) and a = x, else 0"]
 
 
 def test_leaves_have_their_noisy_counts(learners):

@@ -37,6 +37,7 @@ from privmax.learning.regressor.terms import RegressorRounds
 from privmax.learning.rules import describe_rule
 from privmax.learning.schema import Schema
 from privmax.learning.splits import Split as Test
+from privmax.learning.splits import join_tests
 from privmax.learning.tree import Leaf, Split
 
 ADDITIVE, REGRESSION, TREE = "additive model", "additive regression", "decision tree"
@@ -320,7 +321,7 @@ def _ways(model: CountedRule, learned: Learned) -> Iterator[Way]:
             second = int(chance > 0.5)
         else:
             chance = float(side_with(second == 1, chance))
-        words = " and ".join(test.rule(below=below) for test, below in _without_implied(tests))
+        words = join_tests([test.rule(below=below) for test, below in _without_implied(tests)])
         yield Way(words, learned.targets[second], model.leaves[place], chance)
 
 
@@ -372,7 +373,7 @@ def _branches(node: Leaf | Split, learned: Learned, tests: tuple[str, ...]) -> I
     """Yield the leaves of a tree."""
     if isinstance(node, Leaf):
         label = learned.targets[int(node.chance > 0.5)]
-        yield Way(" and ".join(tests), label, node.counts, node.chance)
+        yield Way(join_tests(tests), label, node.counts, node.chance)
         return
     test = name_cells(learned.schema.columns[node.feature], node.cells)
     for words, branch in ((test, node.first), (f"not ({test})", node.second)):

@@ -32,7 +32,7 @@ from privmax.learning.classes.conjunctions import Conjunction, Disjunction, Lite
 from privmax.learning.classes.stumps import Constant, Stump
 from privmax.learning.classes.trees import Tree
 from privmax.learning.schema import Schema
-from privmax.learning.splits import Split, describe_test, find_split
+from privmax.learning.splits import Split, describe_test, find_split, join_tests
 
 Rule = Mapping[str, Any]
 
@@ -158,9 +158,8 @@ def describe_rule(rule: Rule, label: str) -> list[str]:
     """
     if "label" in rule:
         return [f"{_word(label)} = {_word(rule['label'])} for every row"]
-    condition = (" and " if rule["when"] == "all" else " or ").join(
-        map(describe_test, rule["tests"])
-    )
+    tests = list(map(describe_test, rule["tests"]))
+    condition = join_tests(tests) if rule["when"] == "all" else " or ".join(tests)
     then, other = rule["then"], rule["else"]
     if "label" in then and "label" in other:
         yes, no = _word(then["label"]), _word(other["label"])

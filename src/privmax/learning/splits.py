@@ -7,7 +7,7 @@ Proof:      docs/proofs/learning.md
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,6 +128,21 @@ def describe_test(test: Mapping[str, Any]) -> str:
     if test["state"] == UNLISTED:
         return f"{name} is {'listed' if negated else 'not listed'}"
     return f"{name} is {'not ' if negated else ''}missing"
+
+
+def join_tests(tests: Sequence[str]) -> str:
+    """Return in words that all tests are passed; those with alternatives have parentheses.
+
+    Examples:
+        >>> join_tests(["a < 5 or a is missing"]), join_tests(["a < 5 or a is missing", "b = 7"])
+        ('a < 5 or a is missing', '(a < 5 or a is missing) and b = 7')
+    """
+    if len(tests) < 2:
+        return "".join(tests)
+    has_several = (" or " in one and not one.startswith("not (") for one in tests)
+    return " and ".join(
+        f"({one})" if several else one for one, several in zip(tests, has_several, strict=True)
+    )
 
 
 def find_split(schema: Schema, test: Mapping[str, Any]) -> tuple[Split, bool]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 from privmax.learning.additive.link import ONE
 from privmax.learning.additive.model import AdditiveModel, Part
 from privmax.learning.kinds import Column
 from privmax.learning.schema import Schema
+from privmax.learning.splits import join_tests
 
 _TIMES = " × "
 
@@ -80,12 +82,11 @@ def _tell_noise(model: AdditiveModel, part: Part, step: float) -> list[dict[str,
 
 def name_entries(part: Part, schema: Schema) -> list[str]:
     """Return the entries of a table in words, in their order."""
-    names = [""]
-    for feature, groups in zip(part.features, part.groups, strict=True):
-        column = schema.columns[feature]
-        each = [_group(column, groups, number) for number in range(max(groups) + 1)]
-        names = [f"{before} and {after}" if before else after for before in names for after in each]
-    return names
+    each = [
+        [_group(schema.columns[feature], groups, number) for number in range(max(groups) + 1)]
+        for feature, groups in zip(part.features, part.groups, strict=True)
+    ]
+    return [join_tests(tests) for tests in product(*each)]
 
 
 def _group(column: Column, groups: Sequence[int], number: int) -> str:
