@@ -191,6 +191,17 @@ def test_a_rule_that_was_recorded_when_rules_were_the_default_is_found(file, led
     assert spent(ledger) == Privacy(4)
 
 
+def test_a_recorded_rule_has_no_chances_to_count(file, ledger):
+    """It is refused as another question, as a changed option of any recorded request."""
+    asked = (file, *ASKED, "--ledger", ledger, "--request", "r1")
+    rule = answer(privmax(*asked, "--hypotheses", "stumps"))
+    told = refusal(privmax(*asked, "--calibration"))
+    assert "'r1' was charged before" in told
+    assert "with a different question" in told
+    assert spent(ledger) == Privacy(4)
+    assert [line for line in answer(privmax(*asked)) if not line.startswith("recorded")] == rule
+
+
 def test_a_rule_that_was_charged_and_not_answered_is_still_a_rule(file, ledger, monkeypatch):
     asked = (file, *ASKED, "--ledger", ledger, "--request", "r1")
 

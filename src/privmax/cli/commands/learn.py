@@ -19,7 +19,7 @@ from privmax.cli.inputs import Input, explain_sample, find_file
 from privmax.cli.learn.apply import check_alone, predict
 from privmax.cli.learn.bounds import Bounds, DeclaredColumns
 from privmax.cli.learn.classifier import ModelJob
-from privmax.cli.learn.job import AutoJob
+from privmax.cli.learn.job import AutoJob, LearnJob
 from privmax.cli.learn.rules import CLASSES, RuleClass, RuleJob
 from privmax.cli.messages import describe_error
 from privmax.cli.options import (
@@ -241,8 +241,11 @@ class LearnOptions:
         question = data, place, label, labels, columns, self._terms(cost)
         rule = RuleJob(*question, rules)
         model = ModelJob(*question, declared, self.calibration)
-        learned = AutoJob(model, rule) if self._is_auto(labels) else rule
-        if self.calibration and learned is rule:
+        learned: LearnJob | AutoJob = rule
+        if self._is_auto(labels):
+            # A rule that was recorded has no chances to count: asked for them, it is another.
+            learned = model if self.calibration else AutoJob(model, rule)
+        elif self.calibration:
             raise ParameterError(
                 "calibration", True, "one rule gives no chances", "Leave it out, or leave the rule "
                 "to privmax: two labels, and no --hypotheses, --mechanism, --rank or --floor.",
