@@ -301,3 +301,38 @@ def test_a_link_has_units_in_which_small_errors_are_themselves(reach):
         place = link.places(np.array([-error]), np.array([2048]))[0]
         assert link.residuals[place] / link.pull * link.step == pytest.approx(error, abs=2)
         assert link.curvatures[place] / link.bend == 1
+
+
+def test_entries_move_between_fits_as_their_noise_says():
+    """Where the mean of a table is moves more: other tables and the start make up for it."""
+    random = np.random.default_rng(5)
+    X = random.uniform(0, 1, (4_000, 3))
+    y = 4 + 2 * (X[:, 0] > 0.5) + X.sum(axis=1) + random.normal(0, 1, len(X))
+    schema = Schema({name: Number(0, 1, cells=8) for name in "abc"})
+    effects, entries, noise = [], [], []
+    for seed in range(20):
+        model = PrivateRegressor(
+            schema, epsilon=1, delta=1e-6, targets=(0, 12), rounds=12, coins=SeededCoins(seed)
+        ).fit(X, y)
+        effects.append([[one["effect"] for one in each] for each in told(model)])
+        noise.append([[one["noise"] for one in each] for each in told(model)])
+        parts = sorted(model.model_.tables.tables, key=lambda part: part.features)
+        entries.append([model.model_.tables.tables[part] for part in parts])
+    step = 12 / 4_096
+    says = np.sqrt(np.mean(np.square(noise), axis=0))
+    shown = np.std(effects, axis=0, ddof=1) / says
+    recorded = np.std(np.array(entries) * step, axis=0, ddof=1) / says
+    assert 0.6 < np.sqrt(np.mean(shown**2)) < 1.1
+    assert np.sqrt(np.mean(recorded**2)) > 1.3  # without the mean taken out
+
+
+def told(model):
+    """Return the records of all tables, by name."""
+    return [records for _, records in sorted(model.shape_functions_.items())]
+
+
+def test_effects_and_their_start_add_up_to_the_same_scores():
+    tables = regressor(interactions=2).fit(FRAME, Y).model_.tables
+    codes = SCHEMA.codes(FRAME)
+    assert (tables.centered().scores(codes) == tables.scores(codes)).all()
+    assert tables.centered().centered() == tables.centered()

@@ -222,11 +222,12 @@ def _regression(model: RegressorModel, terms: RegressorRounds, learned: Learned)
         width = bin_width(model.spread) * step
         ends = tuple((place - BINS // 2) * width for place in range(BINS + 1))
         errors = Errors(ends, model.errors, math.sqrt(terms.counts.spread()))
+    tables = model.tables.centered()
     return ModelFacts(
         REGRESSION,
-        start=float(to_value(np.array(model.tables.intercept), bounds)),
-        terms=_terms(model.tables, terms, learned.schema, step, "effect"),
-        unused=_unused(model.tables, learned.schema),
+        start=float(to_value(np.array(tables.intercept), bounds)),
+        terms=_terms(tables, terms, learned.schema, step, "effect"),
+        unused=_unused(tables, learned.schema),
         spread=model.spread * step,
         errors=errors,
         shares=((f"{terms.tallies} tallies of errors", terms.tally * terms.tallies),),
@@ -289,9 +290,7 @@ def _term(
     name: str,
     step: float,
 ) -> Term:
-    weights = np.maximum(np.array(model.weights.get(part, ()), np.float64), 0)
-    if not weights.sum() > 0:
-        weights = np.ones(part.size)  # a record of an earlier version, or nothing but noise
+    weights = model.cell_weights(part)
     table = np.array(model.tables[part], np.float64) * step
     mean = np.average(table, weights=weights)
     size = math.sqrt(np.average((table - mean) ** 2, weights=weights))

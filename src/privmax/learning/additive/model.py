@@ -6,7 +6,7 @@ Everything in it was released, or follows from what was released and the schema.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, Self
 
@@ -98,6 +98,33 @@ class AdditiveModel:
         odds = np.clip(log_odds(self.scores(codes)), -700, 700)  # exp(710) is no float
         chances: NDArray[np.float64] = 1 / (1 + np.exp(-odds))
         return chances
+
+    def cell_weights(self, part: Part) -> NDArray[np.float64]:
+        """Return how much each entry of a table counts in a mean over it, by noisy curvatures.
+
+        All count the same in a record of an earlier version, and where nothing but noise is left.
+        """
+        weights = np.maximum(np.array(self.weights.get(part, ()), np.float64), 0)
+        return weights if weights.sum() > 0 else np.ones(part.size)
+
+    def centered(self) -> Self:
+        """Return the same scores, as tables around a mean of 0 and what they start from.
+
+        A fit says little about where the mean of a table is: what one table has more, the others
+        and the intercept have less. It is rounded to whole steps.
+
+        Examples:
+            >>> part = Part((0,), ((0, 1),))
+            >>> model = AdditiveModel(5, {part: (10, 40)}, weights={part: (200, 100)})
+            >>> model.centered().intercept, model.centered().tables[part]
+            (25, (-10, 20))
+        """
+        tables, intercept = {}, self.intercept
+        for part, table in self.tables.items():
+            mean = round(float(np.average(table, weights=self.cell_weights(part))))
+            tables[part] = tuple(entry - mean for entry in table)
+            intercept += mean
+        return replace(self, intercept=intercept, tables=tables)
 
     def to_json(self) -> dict[str, Any]:
         """Return all of it as JSON."""

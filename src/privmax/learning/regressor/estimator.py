@@ -173,17 +173,19 @@ class PrivateRegressor(RegressorMixin, SchemaLearner):  # type: ignore[misc]  # 
         """The effect of each column on a prediction, cell by cell.
 
         The keys are names of columns, two of them joined by " × " where they count together. Each
-        value is a list of small records, as of `PrivateGAM`.
+        value is a list of small records, as of `PrivateGAM`. Effects are those beyond the mean over
+        the table: where that mean is moves more between fits than `noise` says, and only its sum
+        over all tables, with the start, matters to predictions.
         """
         check_is_fitted(self, "model_")
-        return tell_shapes(self.model_.tables, self.schema_, self._step(), "effect")
+        return tell_shapes(self.model_.tables.centered(), self.schema_, self._step(), "effect")
 
     @property
     def rules_(self) -> list[str]:
         """The tables in words, the largest entries first, such as "age < 20: −1.25"."""
         check_is_fitted(self, "model_")
         decimals = max(-math.floor(math.log10(self._step() * 4)), 0)  # a thousandth of all targets
-        return tell_entries(self.model_.tables, self.schema_, self._step(), decimals)
+        return tell_entries(self.model_.tables.centered(), self.schema_, self._step(), decimals)
 
     def _step(self) -> float:
         """Return one step of a score, in the unit of targets."""
