@@ -22,7 +22,7 @@ from privmax.errors import PrivmaxError
 from privmax.labels import by_name, is_unknown, label_by_value, plain_label, read_label
 from privmax.learning.rules import check_rule, describe_rule
 from privmax.learning.schema import Schema
-from privmax.ledger.events import Row, seal
+from privmax.ledger.events import EventRow, seal
 from privmax.ledger.replay import faults, follows
 from privmax.ledger.rules import RULES
 from privmax.mechanisms.registry import check_name
@@ -212,7 +212,7 @@ _TOTALS = {
 def parse_events(data: bytes) -> None:
     """A history that somebody wrote, each event sealed with the right hash: faults, no errors."""
     draw = Draw(data)
-    rows: list[Row] = []
+    rows: list[EventRow] = []
     before = ""
     for seq in range(1, 2 + draw.byte() % 3):
         kind = draw.pick(["created", "reserved", "released", "granted", "account", "odd"])
@@ -221,7 +221,7 @@ def parse_events(data: bytes) -> None:
         totals = as_text(draw.chunk(120)) if draw.byte() % 2 else json.dumps(_TOTALS)
         request, account = draw.pick([None, "r", "s"]), draw.pick([None, "a"])
         number: Any = draw.pick([seq, seq, seq, seq + 1, "x", None, 0])
-        row = Row(number, kind, "2026-01-01", "me", request, account, body, totals, "")
+        row = EventRow(number, kind, "2026-01-01", "me", request, account, body, totals, "")
         with suppress(TypeError, ValueError):
             row = seal(before, "default", row)
         rows.append(row)

@@ -27,7 +27,7 @@ from privmax.itemsets import top_itemsets
 from privmax.learning import PrivateERM, Stumps
 from privmax.ledger import Charge, Ledger
 from privmax.ledger.checks import TRIGGERS
-from privmax.ledger.events import Row, seal
+from privmax.ledger.events import EventRow, seal
 from privmax.ledger.rows import COLUMNS
 from privmax.mechanisms.registry import MECHANISMS
 from privmax.privacy import Privacy
@@ -273,7 +273,7 @@ def open_forged(data: bytes) -> None:
         for name in ("follow", "kept", "held", "head"):
             connection.execute(f"DROP TRIGGER IF EXISTS privmax_events_{name}")
         every = connection.execute(f"SELECT {COLUMNS} FROM privmax_events ORDER BY seq").fetchall()
-        rows = [Row(*one) for one in every]
+        rows = [EventRow(*one) for one in every]
         place = draw.byte() % (len(rows) + 1)
         old = rows[min(place, len(rows) - 1)]
         row = old._replace(
@@ -298,7 +298,7 @@ def open_forged(data: bytes) -> None:
     _use(path)
 
 
-def _said(draw: Draw, row: Row) -> str:
+def _said(draw: Draw, row: EventRow) -> str:
     """JSON of an event with one value in it replaced, or no JSON at all."""
     if draw.byte() % 4 == 0:
         return as_text(draw.chunk(60))

@@ -20,8 +20,8 @@ from privmax.payload import (
     LONG_ITEMS,
     RELATIVE,
     Drawn,
-    Field,
     Record,
+    ReleasedField,
     read_long,
     write_long,
 )
@@ -215,10 +215,12 @@ class DrawnGroups(Drawn):
     labels: tuple[Any, ...] = ()
     sizes: tuple[int, ...] = ()
 
-    FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("answers", "groups", "groups"),
-        Field("labels", None, None, record=Record("labels", "groups", write_long, read_long)),
-        Field("sizes", None, None, record=_NUMBERS),
+    FIELDS: ClassVar[tuple[ReleasedField, ...]] = (
+        ReleasedField("answers", "groups", "groups"),
+        ReleasedField(
+            "labels", None, None, record=Record("labels", "groups", write_long, read_long)
+        ),
+        ReleasedField("sizes", None, None, record=_NUMBERS),
         replace(LONG_ITEMS, name=None, key=None),
         replace(COUNTS, name=None, key=None),
         replace(RELATIVE, name=None, key=None),

@@ -1,7 +1,7 @@
 """A drawn answer, and the one description of its fields: ledgers, JSON and notebooks all read it.
 
-A released field is an attribute of a payload and a `Field` in its `FIELDS`. Nothing else lists what
-a release holds.
+A released field is an attribute of a payload and a `ReleasedField` in its `FIELDS`. Nothing else
+lists what a release holds.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Field:
+class ReleasedField:
     """One released field, for everything that writes or shows releases.
 
     Args:
@@ -88,7 +88,9 @@ class Field:
     optional: bool = False
 
     @classmethod
-    def of(cls, name: str, form: Callable[[Any], Any] | None = None, **options: Any) -> Field:
+    def of(
+        cls, name: str, form: Callable[[Any], Any] | None = None, **options: Any
+    ) -> ReleasedField:
         """Make a field that has one name everywhere."""
         return cls(name, name, name, form, **options)
 
@@ -141,12 +143,12 @@ def read_number(written: Any) -> int | float:
     return number
 
 
-ITEM = Field("item", None, "item")
-ITEMS = Field.of("items", list, record=Record("items", "items", _write_all, _read_all))
+ITEM = ReleasedField("item", None, "item")
+ITEMS = ReleasedField.of("items", list, record=Record("items", "items", _write_all, _read_all))
 LONG_ITEMS = replace(ITEMS, record=Record("items", "items", write_long, read_long))
 """The items of a table that may be long."""
 
-COUNTS = Field.of(
+COUNTS = ReleasedField.of(
     "counts",
     list,
     record=Record(
@@ -157,7 +159,7 @@ COUNTS = Field.of(
         optional=True,
     ),
 )
-NOISE = Field(
+NOISE = ReleasedField(
     "noise",
     "noise",
     None,
@@ -170,7 +172,7 @@ NOISE = Field(
         optional=True,
     ),
 )
-RELATIVE = Field.of(
+RELATIVE = ReleasedField.of(
     "relative",
     list,
     optional=True,
@@ -182,7 +184,7 @@ RELATIVE = Field.of(
         optional=True,
     ),
 )
-RELATIVE_NOISE = Field(
+RELATIVE_NOISE = ReleasedField(
     "relative_noise",
     "relative_noise",
     None,
@@ -196,7 +198,7 @@ RELATIVE_NOISE = Field(
         optional=True,
     ),
 )
-DIAGNOSTICS = Field(
+DIAGNOSTICS = ReleasedField(
     "diagnostics",
     "diagnostics",
     "free",
@@ -238,25 +240,25 @@ class Drawn:
     relative: tuple[int | float, ...] | None = field(default=None, repr=False)
     relative_noise: RelativeNoise | None = field(default=None, repr=False)
 
-    FIELDS: ClassVar[tuple[Field, ...]] = (
+    FIELDS: ClassVar[tuple[ReleasedField, ...]] = (
         ITEM,
         ITEMS,
-        Field.of("requested"),
-        Field.of("ranked"),
+        ReleasedField.of("requested"),
+        ReleasedField.of("ranked"),
         COUNTS,
-        Field.of("error"),
+        ReleasedField.of("error"),
         NOISE,
         RELATIVE,
-        Field.of("apart", optional=True),
-        Field.of("close", list, optional=True),
+        ReleasedField.of("apart", optional=True),
+        ReleasedField.of("close", list, optional=True),
         RELATIVE_NOISE,
-        Field.of("privacy", exact_privacy, part="cost"),
-        Field.of("mechanism", repr, part="cost"),
-        Field.of("why", part="cost"),
+        ReleasedField.of("privacy", exact_privacy, part="cost"),
+        ReleasedField.of("mechanism", repr, part="cost"),
+        ReleasedField.of("why", part="cost"),
         DIAGNOSTICS,
-        Field.of("request", part="payment"),
-        Field.of("recorded", part="payment"),
-        Field.of("unit", part="cost"),
+        ReleasedField.of("request", part="payment"),
+        ReleasedField.of("recorded", part="payment"),
+        ReleasedField.of("unit", part="cost"),
     )
 
     def to_json(self, write: Write = encode) -> dict[str, Any]:

@@ -40,7 +40,7 @@ from privmax.parameters import Exact, Parameter, parameter
 from privmax.privacy import ADD_REMOVE, Neighbors, Privacy
 
 
-class Place(NamedTuple):
+class RelativePlace(NamedTuple):
     """A place in a list that is sorted by noisy counts.
 
     Attributes:
@@ -73,7 +73,7 @@ class RelativeNoise(Noise):
     def reach(self) -> int:
         """A number of parts that the noise of one count exceeds with probability below 1e-15."""
 
-    def rank(self, counts: Sequence[int], coins: Coins) -> list[Place]:
+    def rank(self, counts: Sequence[int], coins: Coins) -> list[RelativePlace]:
         """Sort counts with noise, the highest first; ties are broken by coins.
 
         Args:
@@ -83,7 +83,7 @@ class RelativeNoise(Noise):
         Examples:
             >>> from privmax.noise.coins import SYSTEM
             >>> RelativeLaplace(scale="0.001").rank([640, 912], SYSTEM)
-            [Place(number=1, relative=0), Place(number=0, relative=-272)]
+            [RelativePlace(number=1, relative=0), RelativePlace(number=0, relative=-272)]
         """
         drawn = self.draw_all(len(counts), coins)
         noisy = [self.parts * count + more for count, more in zip(counts, drawn, strict=True)]
@@ -91,7 +91,7 @@ class RelativeNoise(Noise):
         order = sorted(_shuffle(len(noisy), coins), key=lambda index: -noisy[index])
         # Only differences are rounded: how a noisy count itself is rounded is not a function of
         # differences.
-        return [Place(one, self._round(noisy[one] - noisy[order[0]])) for one in order]
+        return [RelativePlace(one, self._round(noisy[one] - noisy[order[0]])) for one in order]
 
     def add_all(self, counts: Sequence[int], coins: Coins) -> tuple[int | float, ...]:
         """All counts of one release with noise, less the highest, in units of the scores."""

@@ -18,7 +18,7 @@ from privmax.mechanisms.registry import describe_mechanism, registered_name
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.notebook import facts
 from privmax.numbers import round_up
-from privmax.payload import Drawn, Field, Part, find_value
+from privmax.payload import Drawn, Part, ReleasedField, find_value
 from privmax.privacy import Neighbors, Privacy, describe_privacy
 from privmax.relative import RelativeNoise
 from privmax.warnings import warn_of_price
@@ -203,7 +203,7 @@ class Release:
         return len(self.items)
 
     @property
-    def fields(self) -> tuple[Field, ...]:
+    def fields(self) -> tuple[ReleasedField, ...]:
         """The fields of the release, and how each of them is written."""
         return self.payload.FIELDS
 

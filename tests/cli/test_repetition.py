@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from privmax.cli import main
-from privmax.cli.group import Command, Group
+from privmax.cli.group import Command, CommandGroup
 from privmax.ledger import Ledger
 from privmax.privacy import Privacy
 
@@ -68,7 +68,7 @@ def test_all_commands_are_seen():
 
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(words) or "privmax")
 def test_every_command_is_of_a_class_that_refuses_repetition(words):
-    assert isinstance(COMMANDS[words], Command | Group)
+    assert isinstance(COMMANDS[words], Command | CommandGroup)
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from privmax.ledger import Charge, Ledger
 from privmax.ledger.events import (
     DEEPEST,
     LARGEST,
-    Row,
+    EventRow,
     canonical,
     price_json,
     seal,
@@ -41,14 +41,14 @@ class Forger:
         self.url, self.name = url, name
         self.connection = psycopg.connect(url, autocommit=True)
 
-    def last(self) -> Row:
+    def last(self) -> EventRow:
         query = f"SELECT {COLUMNS} FROM privmax_events WHERE ledger = %s ORDER BY seq DESC LIMIT 1"
         found = self.connection.execute(query, [self.name]).fetchone()  # type: ignore[arg-type]
-        return Row(*found)  # type: ignore[misc]
+        return EventRow(*found)  # type: ignore[misc]
 
     def row(
         self, body: str, kind: str = "reserved", like: dict[str, Any] | None = None, **columns: Any
-    ) -> Row:
+    ) -> EventRow:
         """An event behind the last one. `like` is the body that its totals follow from."""
         last = self.last()
         counted = {"price": NOTHING, "more": NOTHING} if like is None else like
@@ -62,7 +62,7 @@ class Forger:
         row = last._replace(seq=last.seq + 1, kind=kind, body=body, **fields)
         return seal(last.hash, self.name, row)
 
-    def append(self, row: Row) -> None:
+    def append(self, row: EventRow) -> None:
         holes = ", ".join(["%s"] * (1 + len(row)))
         self.connection.execute(f"SELECT privmax_append({holes})", [self.name, *row])  # type: ignore[arg-type]
 
@@ -327,7 +327,7 @@ def forgeries(draw: st.DrawFn) -> dict[str, Any]:
     return {"kind": kind, "body": text, "like": body, "columns": columns}
 
 
-def attempt(forger: Forger, forgery: dict[str, Any]) -> Row | None:
+def attempt(forger: Forger, forgery: dict[str, Any]) -> EventRow | None:
     """The event, if the database took it."""
     kind, columns = forgery["kind"], dict(forgery["columns"])
     try:

@@ -49,7 +49,7 @@ def read_people(pairs, turn):
 
 
 def give(people, number, values=None):
-    """What `Ballots.give` says, in plain Python."""
+    """What `PairBallots.give` says, in plain Python."""
     totals = np.zeros(number, np.int64)
     for own in people:
         worth = {key: 1 if values is None else int(values[key]) for key in own}

@@ -21,7 +21,7 @@ from psycopg import sql
 
 from privmax.errors import BudgetError, LedgerError
 from privmax.ledger import Charge, Fault, Ledger
-from privmax.ledger.events import Row, canonical, price_json, privacy_of, seal
+from privmax.ledger.events import EventRow, canonical, price_json, privacy_of, seal
 from privmax.ledger.postgres import PostgresStore
 from privmax.ledger.postgres_schema import CHECKS
 from privmax.ledger.postgres_urls import public_url
@@ -701,7 +701,7 @@ def forged(
         f"SELECT {COLUMNS} FROM privmax_events WHERE ledger = %s ORDER BY seq DESC LIMIT 1",
         [ledger],
     ).fetchone()
-    last = Row(*found)
+    last = EventRow(*found)
     body = {"price": price_json(Charge(Privacy(price))), "what": {}}
     body = columns.pop("body", body)
     totals = {"whole": json.loads(last.totals)["whole"]}

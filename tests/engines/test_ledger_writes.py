@@ -11,7 +11,7 @@ from servers import Postgres
 
 from privmax.errors import BudgetError, LedgerError
 from privmax.ledger import Charge, Ledger, postgres
-from privmax.ledger.events import RELEASED, RESERVED, Row
+from privmax.ledger.events import RELEASED, RESERVED, EventRow
 from privmax.ledger.postgres import PostgresStore
 from privmax.ledger.postgres_rows import DraftRows
 from privmax.privacy import Privacy
@@ -343,7 +343,7 @@ def commit_without_waiting(server, ledger, kind, request, body):
             [ledger.name, kind, ledger.who, request, body, charged and charged[0]],
         ).fetchall()
         assert made
-        return Row(*made[-1][1:])
+        return EventRow(*made[-1][1:])
 
 
 ANSWER = '{"answer":"x"}'

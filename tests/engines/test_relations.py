@@ -341,7 +341,7 @@ TYPES = [
 def test_a_type_is_what_ibis_says(text):
     ours, theirs = kinds.find_kind(text), DuckDBType.from_string(text)
     assert str(ours) == str(theirs)
-    asked = [name for name in dir(kinds.Kind) if name.startswith("is_")]
+    asked = [name for name in dir(kinds.DataType) if name.startswith("is_")]
     assert len(asked) > 15
     for name in asked:
         assert getattr(ours, name)() == getattr(theirs, name)(), name

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from privmax.cli import main, schemas
 from privmax.errors import LedgerError
 from privmax.ledger import Charge, Ledger
-from privmax.ledger.events import Row, canonical, price_json, seal
+from privmax.ledger.events import EventRow, canonical, price_json, seal
 from privmax.ledger.rows import COLUMNS
 from privmax.privacy import Privacy
 
@@ -212,7 +212,7 @@ def append(team: Team, role: str, **columns: object) -> None:
         query = (
             f"SELECT {COLUMNS} FROM privmax_events WHERE ledger = 'sales' ORDER BY seq DESC LIMIT 1"
         )
-        last = Row(*connection.execute(query).fetchone())  # type: ignore[arg-type, misc]
+        last = EventRow(*connection.execute(query).fetchone())  # type: ignore[arg-type, misc]
         row = seal(last.hash, "sales", last._replace(seq=last.seq + 1, **columns))  # type: ignore[arg-type]
         holes = ", ".join(["%s"] * (1 + len(row)))
         connection.execute(f"SELECT privmax_append({holes})", ["sales", *row])  # type: ignore[arg-type]

@@ -45,7 +45,7 @@ from privmax import (
     Stage,
 )
 from privmax.mechanisms.contract import Mechanism
-from privmax.mechanisms.entries import Entry
+from privmax.mechanisms.entries import MechanismEntry
 from privmax.mechanisms.peeling import Ranker
 from privmax.mechanisms.registry import MECHANISMS
 from privmax.noise.coins import SYSTEM
@@ -680,7 +680,7 @@ LARGE = 10**12
 # What is missing
 
 
-def missing(name: str, entry: Entry, case: Case | None) -> list[str]:
+def missing(name: str, entry: MechanismEntry, case: Case | None) -> list[str]:
     """What a mechanism of the registry lacks, in words."""
     here = "tests/exact/test_contract.py"
     lacks = []
@@ -714,7 +714,7 @@ def missing(name: str, entry: Entry, case: Case | None) -> list[str]:
     return lacks
 
 
-def page_faults(entry: Entry, text: str, page: str) -> list[str]:
+def page_faults(entry: MechanismEntry, text: str, page: str) -> list[str]:
     """What a proof page lacks to be the page of this mechanism and of no other, in words."""
     faults = []
     path = re.escape(f"privmax.mechanisms.{entry.home}.{entry.name}")

@@ -900,7 +900,7 @@ def _wrong_threshold(self: LargeMargin, rank: int) -> int:
 
 
 _right_offer = NestedMargin._offer
-_right_guard = set_margin._Turn._guard
+_right_guard = set_margin._StageTurn._guard
 _right_soft_chances = gap_test.soft_chances
 _right_threshold = LargeMargin.threshold
 
@@ -921,7 +921,7 @@ def test_a_change_of_the_code_is_noticed(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("owner", "name", "wrong"),
     [
-        (set_margin._Turn, "_guard", _wrong_guard),
+        (set_margin._StageTurn, "_guard", _wrong_guard),
         (set_margin, "soft_chances", _wrong_soft_chances),
     ],
 )

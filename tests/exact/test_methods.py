@@ -333,9 +333,9 @@ def test_mutant_partition_that_hands_down_what_it_spent(monkeypatch):
     is deep.
     """
     method = DiffPart(epsilon=EPSILON, fan_out=2, most=40)
-    part = diff_part._Part
+    part = diff_part._Partition
     monkeypatch.setattr(
-        diff_part, "_Part", lambda cut, budget, rows: part(cut, method.parts()["splits"], rows)
+        diff_part, "_Partition", lambda cut, budget, rows: part(cut, method.parts()["splits"], rows)
     )
     assert worst(monkeypatch, method, levels=WIDE) > 1.05
 

@@ -23,9 +23,9 @@ from privmax.noise.balls import precision
 from privmax.noise.coins import SYSTEM
 from privmax.privacy import ADD_REMOVE, REPLACE
 from privmax.relative import (
-    Place,
     RelativeGaussian,
     RelativeLaplace,
+    RelativePlace,
     choose_order_noise,
     find_relative,
     read_relative,
@@ -349,7 +349,7 @@ def test_a_list_is_the_set_sorted_by_noisy_counts(monkeypatch):
     def rank(self, counts, coins):
         noisy = [count + swapped[count] for count in counts]
         order = sorted(range(3), key=lambda index: -noisy[index])
-        return [Place(index, noisy[index] - noisy[order[0]]) for index in order]
+        return [RelativePlace(index, noisy[index] - noisy[order[0]]) for index in order]
 
     monkeypatch.setattr(RelativeLaplace, "rank", rank)
     found = mechanism.ranking(profile, SeededCoins("list"))

@@ -23,7 +23,7 @@ from privmax import GapTest, ParameterError, Privacy, Profile, SetMargin, Stage
 from privmax.mechanisms import cells
 from privmax.mechanisms.cells import Cells, _shares
 from privmax.mechanisms.gap_test import soft_chances
-from privmax.mechanisms.set_margin import _Turn
+from privmax.mechanisms.set_margin import _StageTurn
 from privmax.mechanisms.sets import uniform_subset
 from privmax.mechanisms.stages import default_stages
 from privmax.noise.balls import START, ball, precision
@@ -299,7 +299,7 @@ def ends(turn):
     return [turn.window.depth(rank) for rank in ranks]
 
 
-class NoSum(_Turn):
+class NoSum(_StageTurn):
     """A guard for the best set alone."""
 
     def _guard(self):
@@ -310,7 +310,7 @@ class NoSum(_Turn):
         return ball(self.stage.silence / self.delta) * below * best
 
 
-class NoBest(_Turn):
+class NoBest(_StageTurn):
     """A guard for all sets but the best one."""
 
     def _guard(self):
@@ -321,14 +321,14 @@ class NoBest(_Turn):
         return ball(self.stage.silence / self.delta) * below * others
 
 
-class NoStep(_Turn):
+class NoStep(_StageTurn):
     """Forgets that whoever slips may have stood c above the rank below."""
 
     def _guard(self):
         return super()._guard() * (-ball(self.rates[0] * self.unit)).exp()
 
 
-class NextRank(_Turn):
+class NextRank(_StageTurn):
     """Takes the score after the one below the top width."""
 
     def _guard(self):
@@ -336,14 +336,14 @@ class NextRank(_Turn):
         return super()._guard() * (-ball(self.rates[0] * (further - beyond))).exp()
 
 
-class SilenceTwice(_Turn):
+class SilenceTwice(_StageTurn):
     """Multiplies by x once too often."""
 
     def _guard(self):
         return super()._guard() * ball(self.stage.silence)
 
 
-class TwoRates(_Turn):
+class TwoRates(_StageTurn):
     """Gives all of epsilon to the worst member, and all of it again to the best outside."""
 
     @property
@@ -351,7 +351,7 @@ class TwoRates(_Turn):
         return self.epsilon / self.unit, self.epsilon / self.unit
 
 
-class WholeLevel(_Turn):
+class WholeLevel(_StageTurn):
     """Lets everybody take part who is tied with the last: the wrong side of a tie."""
 
     @property
@@ -368,7 +368,7 @@ class WholeLevel(_Turn):
         return sum(number for _, number in self.levels)
 
 
-class HardTest(_Turn):
+class HardTest(_StageTurn):
     """The gap test as it is, which goes silent too fast to be followed by anything."""
 
     def chances(self):
@@ -380,7 +380,7 @@ class HardTest(_Turn):
         return 1 - chance, chance
 
 
-class TiedTest(_Turn):
+class TiedTest(_StageTurn):
     """One step too many where the gap is a multiple of c: the wrong side of a tie."""
 
     def chances(self):
@@ -470,7 +470,7 @@ def test_stages_that_share_epsilon_pass_wcounteddelta_is_large_and_gaps_are_smal
 def test_a_guard_that_is_not_multiplied_by_x_is_only_wasteful():
     """g = B/δ in place of (x/δ)·B costs x·δ: no audit can refuse it, nor need it."""
 
-    class NoSilence(_Turn):
+    class NoSilence(_StageTurn):
         def _guard(self):
             return super()._guard() / ball(self.stage.silence)
 

@@ -13,7 +13,7 @@ import pytest
 from privmax.errors import BudgetError, LedgerError
 from privmax.ledger import Charge, Ledger
 from privmax.ledger.checks import TRIGGERS
-from privmax.ledger.events import Row, canonical, price_json, seal
+from privmax.ledger.events import EventRow, canonical, price_json, seal
 from privmax.ledger.replay import after, totals_of
 from privmax.ledger.rows import COLUMNS
 from privmax.ledger.rules import RULES
@@ -42,7 +42,7 @@ def forge(
         if not guarded:
             for trigger in TRIGGERS:
                 connection.execute(f"DROP TRIGGER IF EXISTS {trigger}")
-        last = Row(
+        last = EventRow(
             *connection.execute(
                 f"SELECT {COLUMNS} FROM privmax_events ORDER BY seq DESC LIMIT 1"
             ).fetchone()

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from privmax.errors import BudgetError, LedgerError, ParameterError
 from privmax.ledger import Charge, Event, Fault, Ledger, Reservation
 from privmax.ledger.checks import TRIGGERS
-from privmax.ledger.events import Row, canonical, seal
+from privmax.ledger.events import EventRow, canonical, seal
 from privmax.ledger.replay import totals_of
 from privmax.ledger.rows import COLUMNS
 from privmax.ledger.rules import BITS
@@ -697,7 +697,7 @@ def test_verify_finds_an_answer_that_was_changed_together_with_its_own_hash(file
                 "SELECT hash FROM privmax_events WHERE seq = ?", [seq - 1]
             ).fetchone()[0]
             query = f"SELECT {COLUMNS} FROM privmax_events WHERE seq = ?"
-            row = Row(*connection.execute(query, [seq]).fetchone())
+            row = EventRow(*connection.execute(query, [seq]).fetchone())
             forged = seal(before, "sales", row._replace(moment="2001-01-01T00:00:00+00:00"))
             change = "UPDATE privmax_events SET moment = ?, hash = ? WHERE seq = ?"
             connection.execute(change, [forged.moment, forged.hash, seq])
@@ -710,7 +710,7 @@ def rewritten(file, change):
     """
     with unlocked(file) as connection:
         query = f"SELECT {COLUMNS} FROM privmax_events ORDER BY seq"
-        rows = change([Row(*found) for found in connection.execute(query).fetchall()])
+        rows = change([EventRow(*found) for found in connection.execute(query).fetchall()])
         connection.execute("DELETE FROM privmax_events")
         last = ""
         for row in rows:
@@ -952,12 +952,12 @@ def appended(file, *, hash=None, change=lambda totals: None, as_is=None, **colum
         for name in TRIGGERS:
             connection.execute(f"DROP TRIGGER IF EXISTS {name}")
         query = f"SELECT {COLUMNS} FROM privmax_events ORDER BY seq DESC LIMIT 1"
-        last = Row(*connection.execute(query).fetchone())
+        last = EventRow(*connection.execute(query).fetchone())
         query = f"SELECT {COLUMNS} FROM privmax_events WHERE account = ? ORDER BY seq DESC LIMIT 1"
         own = connection.execute(query, [columns.get("account")]).fetchone()
         totals = {"whole": json.loads(last.totals)["whole"]}
         if own:
-            totals["account"] = json.loads(Row(*own).totals)["account"]
+            totals["account"] = json.loads(EventRow(*own).totals)["account"]
         change(totals)
         given = {"kind": "reserved", "request": "forged", "account": None, **columns}
         body = canonical(

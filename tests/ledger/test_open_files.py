@@ -18,7 +18,7 @@ from forking import fork_in_a_namespace, raw_fork
 
 from privmax.errors import LedgerError
 from privmax.ledger import Charge, Ledger, files, forks, rows, sqlite
-from privmax.ledger.forks import Gate, this_process
+from privmax.ledger.forks import ForkGate, this_process
 from privmax.ledger.rows import Rows, Turn
 from privmax.ledger.sqlite import SqliteStore
 from privmax.privacy import Privacy
@@ -291,7 +291,7 @@ def refuse_to_wait(*_):
 
 
 def test_a_fork_waits_for_nobody_who_has_left(monkeypatch):
-    gate = Gate()
+    gate = ForkGate()
 
     def pass_twice():
         with gate.passage(), gate.passage():
@@ -306,7 +306,7 @@ def test_a_fork_waits_for_nobody_who_has_left(monkeypatch):
 
 
 def test_who_comes_during_a_fork_waits_until_it_is_over():
-    gate, passed = Gate(), []
+    gate, passed = ForkGate(), []
 
     def go():
         with gate.passage():

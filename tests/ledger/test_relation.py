@@ -13,7 +13,7 @@ from privmax.itemsets import Layout, top_itemsets
 from privmax.itemsets.published.blst10 import BLST10
 from privmax.itemsets.published.diff_part import DiffPart
 from privmax.ledger import Charge, Ledger
-from privmax.ledger.events import RESERVED, Row, canonical, seal
+from privmax.ledger.events import RESERVED, EventRow, canonical, seal
 from privmax.ledger.reading import read_rows
 from privmax.ledger.replay import faults, follows, totals_of
 from privmax.ledger.rules import RULES
@@ -123,7 +123,7 @@ def forged(ledger, price_relation, total_relation):
     rows = list(read_rows(ledger._chain))
     later = RULES[ledger.rule].add(totals_of(rows[-1].totals).whole, CENT[ADD_REMOVE]).as_json()
     price = {"epsilon": "1/100", "delta": "0", "ranged": False, "neighbors": price_relation}
-    row = Row(
+    row = EventRow(
         3,
         RESERVED,
         "2026-01-01T00:00:00+00:00",

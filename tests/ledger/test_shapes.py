@@ -13,7 +13,7 @@ from readers import read_everything, run
 
 from privmax.errors import LedgerError, ParameterError
 from privmax.ledger import Charge, Ledger
-from privmax.ledger.events import DEEPEST, LARGEST, Row, canonical, label, price_json, seal
+from privmax.ledger.events import DEEPEST, LARGEST, EventRow, canonical, label, price_json, seal
 from privmax.ledger.replay import after, totals_of
 from privmax.ledger.rows import COLUMNS
 from privmax.ledger.rules import find_rule
@@ -31,7 +31,7 @@ def forge(file, body, **columns):
         ).fetchall():
             connection.execute(f"DROP TRIGGER {name}")
         query = f"SELECT {COLUMNS} FROM privmax_events ORDER BY seq DESC LIMIT 1"
-        last = Row(*connection.execute(query).fetchone())
+        last = EventRow(*connection.execute(query).fetchone())
         totals = after(find_rule("basic"), "reserved", {"price": PRICE}, totals_of(last.totals))
         row = last._replace(
             seq=last.seq + 1, kind="reserved", request="forged", body=body,

@@ -9,7 +9,7 @@ import pytest
 
 from privmax.errors import LedgerError, ParameterError
 from privmax.ledger import Charge, Ledger, chain, files, opening
-from privmax.ledger.events import Row
+from privmax.ledger.events import EventRow
 from privmax.ledger.parts import _find
 from privmax.ledger.rows import LAST, Rows
 from privmax.ledger.sqlite import SqliteStore
@@ -108,7 +108,7 @@ def test_what_a_transaction_added_is_found_without_asking_again():
     asked = []
     rows = Rows(lambda query, bound: asked.append(query) or [], "default")
     rows._known_rows["account", "ann", LAST] = None  # as looked up before
-    row = Row(7, "reserved", "", "me", "r", "ann", "{}", "{}", "abc")
+    row = EventRow(7, "reserved", "", "me", "r", "ann", "{}", "{}", "abc")
     rows.append(row)
     assert len(asked) == 1
     assert rows.head() == (7, "abc")

@@ -8,7 +8,7 @@ import pytest
 
 from privmax.errors import LedgerError, ParameterError
 from privmax.ledger import Charge, Ledger
-from privmax.ledger.events import RESERVED, Row, canonical, seal
+from privmax.ledger.events import RESERVED, EventRow, canonical, seal
 from privmax.ledger.reading import read_rows
 from privmax.ledger.replay import faults, follows, totals_of
 from privmax.ledger.rules import RULES
@@ -136,7 +136,7 @@ def forged(ledger, price_unit, total_unit):
         "neighbors": "add-remove",
         "unit": price_unit,
     }
-    row = Row(
+    row = EventRow(
         3,
         RESERVED,
         "2026-01-01T00:00:00+00:00",

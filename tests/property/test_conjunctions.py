@@ -14,7 +14,7 @@ from privmax.learning.classes.conjunctions import Conjunctions, Disjunctions
 from privmax.learning.classes.contract import Shape
 from privmax.learning.classes.covers import compiled_walk, numpy_walk
 from privmax.learning.classes.covers import search as search_module
-from privmax.learning.classes.covers.order import Order
+from privmax.learning.classes.covers.order import ConjunctionOrder
 from privmax.learning.classes.covers.search import Covers
 
 patient = settings(deadline=None)  # a busy machine is no failure
@@ -117,7 +117,7 @@ def test_both_walks_agree_on_many_columns(seed, literals, share):
     """More columns than a word has bits, more rows than are turned over at once."""
     rng = np.random.default_rng(seed)
     cuts = rng.integers(0, (60, 40, 14)[literals - 1], rng.integers(1, 10)).tolist()
-    order = Order.of(literals, cuts)
+    order = ConjunctionOrder.of(literals, cuts)
     words = -(-len(order.after) // 64)
     positives, negatives = (
         rng.random((rng.integers(0, 700), 64 * words)) < share for _ in range(2)
@@ -142,7 +142,7 @@ def test_both_walks_agree_on_many_columns(seed, literals, share):
 @patient
 @given(literals=st.integers(0, 5), cuts=st.lists(st.integers(0, 3), max_size=6))
 def test_numbers_are_sets_of_tests_of_different_features(literals, cuts):
-    order = Order.of(literals, cuts)
+    order = ConjunctionOrder.of(literals, cuts)
     feature = np.repeat(np.arange(len(cuts)), cuts)
     sets = [order.tests(number) for number in range(min(order.size, 3000))]
     assert len(set(map(tuple, sets))) == len(sets)

@@ -27,7 +27,7 @@ from privmax.learning.classes.conjunctions import (
 from privmax.learning.classes.contract import Shape
 from privmax.learning.classes.covers import compiled_walk, numpy_walk, search
 from privmax.learning.classes.covers.branches import Branch, Goal
-from privmax.learning.classes.covers.order import Order
+from privmax.learning.classes.covers.order import ConjunctionOrder
 from privmax.learning.classes.covers.search import Covers
 
 both_walks = pytest.mark.parametrize(
@@ -294,7 +294,7 @@ def test_a_search_that_would_not_end_is_given_up(compiled, monkeypatch):
     """Labels are noise: many rules are about as good. The steps that are allowed are few here."""
     rng = np.random.default_rng(0)
     bits = rng.integers(0, 1 << 12, (400, 1)).astype(np.uint64)
-    order = Order.of(4, [1] * 12)
+    order = ConjunctionOrder.of(4, [1] * 12)
 
     def search_all():
         return Covers(order, bits[:200], bits[200:], compiled=compiled)
@@ -319,7 +319,7 @@ def test_steps_of_one_branch_do_not_hide_those_of_another(monkeypatch):
     """Counts that are not complete must never pass for all of them, however threads take turns."""
     rng = np.random.default_rng(0)
     bits = rng.integers(0, 1 << 16, (2000, 1)).astype(np.uint64)
-    order = Order.of(5, [1] * 16)
+    order = ConjunctionOrder.of(5, [1] * 16)
     whole = Covers(order, bits[:1000], bits[1000:], compiled=True).histogram(900)
     monkeypatch.setattr(search, "_threads", lambda size: 4)
     for most in (10**3, 10**4, 10**5, 10**6, 10**7, 10**9):
@@ -343,7 +343,7 @@ def test_without_numba_the_search_is_the_same(monkeypatch):
     assert "privmax.learning.classes.covers.compiled_walk" not in sys.modules
     with pytest.raises(ModuleNotFoundError, match="numba"):
         Covers(
-            Order.of(1, [1]),
+            ConjunctionOrder.of(1, [1]),
             np.zeros((1, 1), np.uint64),
             np.zeros((1, 1), np.uint64),
             compiled=True,

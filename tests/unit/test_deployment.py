@@ -12,7 +12,7 @@ import yaml
 import privmax
 from privmax.errors import LedgerError
 from privmax.ledger import Ledger
-from privmax.ledger.events import Row, seal
+from privmax.ledger.events import EventRow, seal
 from privmax.ledger.rows import COLUMNS
 from privmax.privacy import Privacy
 from privmax.report import checklist, registry
@@ -197,7 +197,7 @@ def test_an_event_whose_time_was_forged_is_refused_and_found(tmp_path, moment):
             ).fetchall():
                 connection.execute(f"DROP TRIGGER {name}")
             *_, before, last = (
-                Row(*one)
+                EventRow(*one)
                 for one in connection.execute(f"SELECT {COLUMNS} FROM privmax_events ORDER BY seq")
             )
             forged = seal(before.hash, "default", last._replace(moment=moment))

@@ -36,7 +36,7 @@ from privmax.learning import PrivateERM, Stumps
 from privmax.ledger import Ledger
 from privmax.ledger.events import Charge
 from privmax.mechanisms.contract import Outcome
-from privmax.payload import Drawn, Field, Record
+from privmax.payload import Drawn, Record, ReleasedField
 from privmax.relative import RelativeLaplace
 from privmax.release import Release, answer
 from privmax.sources.base import PlainSource
@@ -102,7 +102,7 @@ class Wondrous(Drawn):
 
     FIELDS = (
         *Drawn.FIELDS,
-        Field.of(
+        ReleasedField.of(
             "wonder",
             record=Record("wonder", "wonder", lambda value, _: value, lambda value, _: value, True),
             words=lambda value: [f"{value} of them"],

@@ -26,14 +26,14 @@ from numpy.typing import NDArray
 from lab.benchmarks.harness import Benchmark, Row, Rows, note
 from privmax.learning.classes.contract import Shape
 from privmax.learning.classes.grid import Grid
-from privmax.learning.classes.linear import Bytes, LinearGrid, Products, Tally, place_on_grid
+from privmax.learning.classes.linear import Bytes, LinearGrid, OffsetTally, Products, place_on_grid
 
 LOW, HIGH, FEATURES = -1.0, 1.0, 64
 AWKWARD = ((1003, 2005, 64, 1), (300, 777, 5, 3), (130, 257, 100, 11))
 """Directions, examples, features and offsets of the problems that are checked."""
 
 Counts = NDArray[np.int64]
-Way = Callable[[Bytes, tuple[int, ...]], Tally]
+Way = Callable[[Bytes, tuple[int, ...]], OffsetTally]
 """How to count: from directions and offsets to an empty tally."""
 
 
@@ -88,9 +88,9 @@ class Bench:
     def paths(self) -> dict[str, Way]:
         """Every way to count, by name."""
 
-        def fused(directions: Bytes, offsets: tuple[int, ...]) -> Tally:
+        def fused(directions: Bytes, offsets: tuple[int, ...]) -> OffsetTally:
             module = importlib.import_module("privmax.learning.classes.linear_triton")
-            tally: Tally = module.Fused(directions, offsets, self.device)
+            tally: OffsetTally = module.Fused(directions, offsets, self.device)
             return tally
 
         def products(library: str | None) -> Way:

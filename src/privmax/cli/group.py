@@ -136,7 +136,7 @@ class Command(click.Command):
                 formatter.write_dl(records)
 
 
-class Group(Command, click.Group):
+class CommandGroup(Command, click.Group):
     """A group of such commands, which prints its help where none is named.
 
     A URL that is typed where the command belongs is not quoted.
@@ -217,7 +217,7 @@ def _without_urls() -> Iterator[None]:
         raise click.UsageError(message, ctx=error.ctx) from None
 
 
-class LazyGroup(Group):
+class LazyGroup(CommandGroup):
     """A group that lists its commands without loading them.
 
     Args:

@@ -183,7 +183,7 @@ input_options = _together(
 """The options of the data, and of how it is read."""
 
 
-class Limits(TypedDict):
+class ResourceOptions(TypedDict):
     """The options for DuckDB's resources, and for the time that the answer is to take."""
 
     memory: str | None
@@ -204,13 +204,14 @@ class LedgerOptions(TypedDict):
 
 def split_options(
     options: Mapping[str, Any],
-) -> tuple[LedgerOptions, Limits, dict[str, Any]]:
+) -> tuple[LedgerOptions, ResourceOptions, dict[str, Any]]:
     """Return the options of a ledger, those of resources, and all others."""
     charging, limits = (
-        {name: options[name] for name in kind.__annotations__} for kind in (LedgerOptions, Limits)
+        {name: options[name] for name in kind.__annotations__}
+        for kind in (LedgerOptions, ResourceOptions)
     )
     others = {name: options[name] for name in options if name not in charging | limits}
-    return LedgerOptions(**charging), Limits(**limits), others  # type: ignore[typeddict-item]
+    return LedgerOptions(**charging), ResourceOptions(**limits), others  # type: ignore[typeddict-item]
 
 
 groups_options = _together(

@@ -21,7 +21,7 @@ from privmax.cli.environment import LEDGER, LEDGER_NAME, check_ledger
 from privmax.cli.exits import Exit
 from privmax.cli.group import REQUEST, NoReader, Refused, refusal
 from privmax.cli.messages import describe_error, describe_ledger_error, spell_option
-from privmax.cli.options import LedgerOptions, Limits
+from privmax.cli.options import LedgerOptions, ResourceOptions
 from privmax.cli.output import busy, describe_release, dump_release
 from privmax.cli.passwords import without_urls
 from privmax.cli.report import check_report, report_release
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Job:
+class ReleaseJob:
     """The rest of a command's work once its options are understood.
 
     Args:
@@ -126,10 +126,10 @@ class BudgetRefused(Refused):
 
 
 def run_job(
-    prepare: Callable[[Output], Job],
+    prepare: Callable[[Output], ReleaseJob],
     charging: LedgerOptions,
     output: Output,
-    limits: Limits,
+    limits: ResourceOptions,
     explain: Callable[[PrivmaxError], str] = describe_error,
 ) -> None:
     """Release what a command was asked for.
@@ -195,7 +195,7 @@ def _print_check(output: Output) -> None:
         click.echo(f"{'written':11}{message}", err=output.as_json)
 
 
-def _next_steps(job: Job, release: Release) -> list[str]:
+def _next_steps(job: ReleaseJob, release: Release) -> list[str]:
     """Return what to do after no answer."""
     about = job.about(release)
     universe, floor = about.get("universe"), about["asked"].get("floor") or 0

@@ -15,7 +15,7 @@ REQUEST_SECONDS = 10.0
 """
 
 
-class Connection(H11Protocol):
+class HttpConnection(H11Protocol):
     """HTTP as uvicorn speaks it, with a limit on how long a connection may wait for a request.
 
     uvicorn itself waits for the rest of a request for as long as it takes, and counts that
@@ -59,7 +59,9 @@ class Connection(H11Protocol):
 
     def _make_room(self) -> None:
         """Close the connections that wait longest, where there are too many."""
-        others = [one for one in self.connections if isinstance(one, Connection) and one != self]
+        others = [
+            one for one in self.connections if isinstance(one, HttpConnection) and one != self
+        ]
         waiting = sorted((one for one in others if one.is_waiting), key=lambda one: one._since)
         for one in waiting[: max(0, len(self.connections) - AT_ONCE + 1)]:
             one.transport.abort()

@@ -73,7 +73,7 @@ ELSEWHERE = "This request came from another page or another place. Nothing was d
 
 
 @dataclass(frozen=True)
-class Gate:
+class AccessGate:
     """The secrets of one start, and where it is served.
 
     Args:
@@ -94,7 +94,7 @@ class Gate:
     own_user: bool = True
 
     @classmethod
-    def at(cls, names: list[str], port: int, *, own_user: bool = True) -> Gate:
+    def at(cls, names: list[str], port: int, *, own_user: bool = True) -> AccessGate:
         """The gate of a server that is reached under these names."""
         hosts = {f"{name}:{port}" for name in names} | (set(names) if port == 80 else set())
         return cls(frozenset(hosts), f"privmax-{port}", own_user=own_user)
@@ -107,7 +107,7 @@ class Gate:
 class Guard:
     """Lets a request pass, with its form read and checked; refuses everything else."""
 
-    def __init__(self, app: ASGIApp, gate: Gate) -> None:
+    def __init__(self, app: ASGIApp, gate: AccessGate) -> None:
         self._app, self._gate = app, gate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -26,7 +26,7 @@ from privmax.explore import (
     plan_page,
     try_page,
 )
-from privmax.explore.security import Gate, Guard, is_loopback
+from privmax.explore.security import AccessGate, Guard, is_loopback
 from privmax.explore.state import Explorer, Notice
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ async def _error_page(
     return explorer.page("notice.html", "", "Nothing here", problem=problem, status=status)
 
 
-def gate_for(host: str, port: int, *, own_user: bool = True) -> Gate:
+def gate_for(host: str, port: int, *, own_user: bool = True) -> AccessGate:
     """The gate of a server at an address.
 
     Args:
@@ -132,7 +132,7 @@ def gate_for(host: str, port: int, *, own_user: bool = True) -> Gate:
     """
     known = ["127.0.0.1", "localhost", "[::1]"] if is_loopback(host) else []
     names = list(dict.fromkeys([*known, _spell(host)]))
-    return Gate.at(names, port, own_user=own_user and is_loopback(host))
+    return AccessGate.at(names, port, own_user=own_user and is_loopback(host))
 
 
 def _spell(host: str) -> str:
@@ -149,7 +149,7 @@ def serve(explorer: Explorer, listener: socket.socket, started: Callable[[], Non
     """
     import uvicorn
 
-    from privmax.explore.connections import AT_ONCE, Connection
+    from privmax.explore.connections import AT_ONCE, HttpConnection
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: Any = None) -> None:
@@ -164,7 +164,7 @@ def serve(explorer: Explorer, listener: socket.socket, started: Callable[[], Non
         server_header=False,
         date_header=False,
         proxy_headers=False,
-        http=Connection,
+        http=HttpConnection,
         ws="none",
         lifespan="off",
         timeout_keep_alive=10,

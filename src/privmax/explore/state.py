@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, Response
 
 from privmax.cli.passwords import without_urls
 from privmax.errors import PrivmaxError
-from privmax.explore.security import FORM, Gate
+from privmax.explore.security import FORM, AccessGate
 from privmax.explore.work import SECONDS, Pool, SlowError
 from privmax.rendering import render
 
@@ -51,7 +51,7 @@ class Explorer:
         reason: Why the pages are served beyond this machine; None: they are not.
     """
 
-    gate: Gate
+    gate: AccessGate
     pool: Pool
     ledger: Ledger | None = None
     datasets: Mapping[str, Dataset] = field(default_factory=dict)

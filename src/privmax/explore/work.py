@@ -79,7 +79,7 @@ class Worker:
                     pipe.close()
 
 
-class Job:
+class WorkerJob:
     """A job on its way: `result` waits for it, `stop` ends it."""
 
     def __init__(self, pool: Pool, name: str, arguments: Any, options: Any) -> None:
@@ -122,8 +122,8 @@ class Pool:
         self._lock = Lock()
         self._is_closed = False
 
-    def job(self, name: str, *arguments: Any, **options: Any) -> Job:
-        return Job(self, name, arguments, options)
+    def job(self, name: str, *arguments: Any, **options: Any) -> WorkerJob:
+        return WorkerJob(self, name, arguments, options)
 
     def warm(self) -> None:
         """Start the workers, so that the first page does not wait for them."""

@@ -26,7 +26,7 @@ from privmax.itemsets.source import ItemsetSource
 from privmax.ledger.events import BASKET, Charge, label
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import whole
-from privmax.payload import COUNTS, ITEM, ITEMS, Drawn, Field, Record
+from privmax.payload import COUNTS, ITEM, ITEMS, Drawn, Record, ReleasedField
 from privmax.privacy import Privacy
 from privmax.release import (
     CHOSEN_BY_CALLER,
@@ -44,7 +44,7 @@ _RENAMED = {
     ITEMS: replace(ITEMS, key="itemsets"),
     COUNTS: replace(COUNTS, name="supports", key="supports", record=_SUPPORTS),
 }
-_RULES = Field.of(
+_RULES = ReleasedField.of(
     "rules",
     lambda rules: [rule.to_dict() for rule in rules],
     record=Record(
@@ -69,7 +69,7 @@ class DrawnItemsets(Drawn):
     counts: tuple[int | float, ...] = ()
     rule_counts: RuleCounts | None = None
 
-    FIELDS: ClassVar[tuple[Field, ...]] = (
+    FIELDS: ClassVar[tuple[ReleasedField, ...]] = (
         *(_RENAMED.get(one, one) for one in Drawn.FIELDS),
         _RULES,
     )

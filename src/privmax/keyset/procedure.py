@@ -52,7 +52,7 @@ LEAST_SLOTS = 3
 """Keys of one individual that count in the last round, at least."""
 
 
-class Ballots(rounds.Ballots, SingleCounts, Protocol):
+class SizedBallots(rounds.Ballots, SingleCounts, Protocol):
     """The totals that individuals give to keys, and the number of their keys."""
 
     def tally(self, most: int) -> list[int]:
@@ -67,7 +67,7 @@ class Electorate(Protocol):
     """The number of someone's keys."""
 
     @property
-    def everyone(self) -> Ballots:
+    def everyone(self) -> SizedBallots:
         """The ballots of everyone."""
         ...
 
@@ -179,7 +179,7 @@ class KeySearch(Parameters):
         numbers = self.rounds(slots).draw(source.everyone, source.number, coins)
         return FoundKeys(numbers, {"keys_per_user": slots, **seen})
 
-    def look(self, source: Ballots, coins: Coins) -> tuple[int, Fraction, int]:
+    def look(self, source: SizedBallots, coins: Coins) -> tuple[int, Fraction, int]:
         """Count individuals by how many keys they have, in bins of 1, 2, 3–4, 5–8, … keys.
 
         One individual moves one of the counts, by 1.

@@ -23,7 +23,7 @@ from privmax.ledger.payment import Description
 from privmax.ledger.request import Request
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import Number, flag, positive
-from privmax.payload import LONG_ITEMS, Drawn, Field, Record, read_number
+from privmax.payload import LONG_ITEMS, Drawn, Record, ReleasedField, read_number
 from privmax.privacy import Privacy
 from privmax.release import Release, answer, check_only
 from privmax.selection import open_declared
@@ -45,7 +45,7 @@ WHY = "finds every key that enough individuals have"
 """The reason why nothing else is chosen."""
 
 
-_OTHER = Field.of(
+_OTHER = ReleasedField.of(
     "other",
     record=Record("other", "other", lambda number, _: encode(number),
                   lambda one, _: read_number(one), optional=True),
@@ -63,7 +63,7 @@ class DrawnKeys(Drawn):
 
     other: int | float | None = None
 
-    FIELDS: ClassVar[tuple[Field, ...]] = (
+    FIELDS: ClassVar[tuple[ReleasedField, ...]] = (
         LONG_ITEMS,
         *(one for one in Drawn.FIELDS if one.attribute in ("counts", "error", "noise")),
         _OTHER,

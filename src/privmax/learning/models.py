@@ -400,7 +400,7 @@ class Lists:
         return [one[number] for one in some]
 
 
-class Columns:
+class FramePredictions:
     """Predictions in a frame: a column for each model, by its name."""
 
     def __init__(self, frame: Any) -> None:
@@ -479,7 +479,7 @@ def _read_predictions(models: Any) -> Entrants:
     """Predictions made already."""
     refuse_masked(models, "The matrix of predictions")
     if _is_frame(models):
-        return Columns(models)
+        return FramePredictions(models)
     if isinstance(models, np.ndarray) and models.ndim == 2:
         return Matrix(np.asarray(models))
     if (

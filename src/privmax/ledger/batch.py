@@ -8,8 +8,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from privmax.errors import AnswerError, BudgetError, LedgerError
-from privmax.ledger.charging import Order, make_order
-from privmax.ledger.commits import Entry, commit_all
+from privmax.ledger.charging import ChargeOrder, make_order
+from privmax.ledger.commits import LedgerEntry, commit_all
 from privmax.ledger.events import Charge, portable
 from privmax.ledger.reservation import Reservation
 from privmax.ledger.rows import UnwritableError
@@ -41,7 +41,7 @@ class Batch:
         self._chain = ledger._chain
         self._lock = threading.Lock()
         self._open = False
-        self._entries: list[Entry] | None = []
+        self._entries: list[LedgerEntry] | None = []
 
     def charge(
         self,
@@ -133,16 +133,16 @@ class Batch:
                 )
             raise failure
 
-    def _add(self, reservation: Reservation, entry: Order | dict[str, Any]) -> None:
+    def _add(self, reservation: Reservation, entry: ChargeOrder | dict[str, Any]) -> None:
         with self._lock:
             if not self._open or self._entries is None:
                 raise LedgerError(
                     "Nothing was charged or recorded by this call: a batch takes requests only "
                     "inside its block, with ledger.batch() as batch."
                 )
-            self._entries.append(Entry(reservation, entry))
+            self._entries.append(LedgerEntry(reservation, entry))
 
-    def _commit(self, entries: list[Entry]) -> None:
+    def _commit(self, entries: list[LedgerEntry]) -> None:
         def refuse(number: int, error: BudgetError) -> None:
             request = entries[number].reservation.request
             error.add_note(

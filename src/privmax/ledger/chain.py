@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privmax.errors import LedgerError
-from privmax.ledger.events import SCHEMA, Event, Row, canonical, privacy_of, seal
-from privmax.ledger.group import Group
-from privmax.ledger.parts import Part
+from privmax.ledger.events import SCHEMA, Event, EventRow, canonical, privacy_of, seal
+from privmax.ledger.group import GroupCommit
+from privmax.ledger.parts import LedgerPart
 from privmax.ledger.replay import Totals, follows, totals_of
 from privmax.ledger.rows import Draft, Rows, Store
 from privmax.ledger.rules import CompositionRule, find_rule
@@ -26,7 +26,7 @@ from privmax.ledger.shapes import UNREADABLE, FormError, parse
 from privmax.privacy import Privacy
 
 if TYPE_CHECKING:
-    from privmax.ledger.commits import Entry
+    from privmax.ledger.commits import LedgerEntry
 
 MOST_NAMES = 10
 """The most names of ledgers or accounts that an error lists."""
@@ -48,7 +48,7 @@ class Origin(NamedTuple):
     rule: CompositionRule
     strict: bool
     id: str
-    part: Part | None
+    part: LedgerPart | None
     units: bool
 
 
@@ -68,9 +68,9 @@ class Chain:
     name: str
     store: Store
     who: str
-    known: Row | None = None
+    known: EventRow | None = None
     seen: tuple[int, str] | None = None
-    group: Group[Entry] = field(default_factory=Group)
+    group: GroupCommit[LedgerEntry] = field(default_factory=GroupCommit)
     _origin: Origin | None = None
 
     @contextmanager
@@ -112,7 +112,7 @@ class Chain:
             )
         return Totals(whole, own)
 
-    def totals_at(self, row: Row) -> Totals:
+    def totals_at(self, row: EventRow) -> Totals:
         """Budget and spending after an event, as it says."""
         try:
             totals = totals_of(row.totals)
@@ -135,7 +135,7 @@ class Chain:
             )
         return head
 
-    def last(self, rows: Rows) -> Row:
+    def last(self, rows: Rows) -> EventRow:
         """Return the last event. Refuses one that nothing can be built on."""
         seq, noted = head = self.head(rows)
         seen = head if self.seen is None else self.seen
@@ -156,7 +156,7 @@ class Chain:
             self.seen = head
         return row
 
-    def check_follows(self, rows: Rows, row: Row, before: Row | None) -> None:
+    def check_follows(self, rows: Rows, row: EventRow, before: EventRow | None) -> None:
         """Refuse to build on an event that was written wrong, without privmax.
 
         It looks one step back.
@@ -169,7 +169,7 @@ class Chain:
                 "before it. Nothing more is charged. Run verify, and restore a backup."
             )
 
-    def event(self, row: Row, *names: str) -> Event:
+    def event(self, row: EventRow, *names: str) -> Event:
         """Return the event of a row.
 
         Refuses one that cannot be read, or holds nothing by one of the names.
@@ -196,12 +196,12 @@ class Chain:
         *,
         request: str | None = None,
         account: str | None = None,
-    ) -> Row:
+    ) -> EventRow:
         """Add an event, within a transaction."""
         seq, before = self.head(rows)
         texts = canonical(body), canonical(totals.as_json())
         moment = rows.moment or now()
-        row = Row(seq + 1, kind, moment, self.who, request, account, *texts, "")
+        row = EventRow(seq + 1, kind, moment, self.who, request, account, *texts, "")
         row = seal(before, self.name, row)
         rows.append(row)
         self.known = row  # if it is not committed, no event will equal it
@@ -213,14 +213,14 @@ class Chain:
         request: str,
         account: str | None,
         body: Mapping[str, Any],
-        charged: Row | None = None,
+        charged: EventRow | None = None,
     ) -> Draft:
         """Return an event that the database may add by itself, upon what this handle knows."""
         known = None if self.known is None else self.known.hash
         texts = kind, now(), self.who, request, account, canonical(body)
         return Draft(*texts, known, self.seen or (0, ""), charged)
 
-    def note(self, row: Row) -> None:
+    def note(self, row: EventRow) -> None:
         """Note an event that is committed."""
         self.seen = max(self.seen or (0, ""), (row.seq, row.hash))
 
@@ -245,7 +245,7 @@ class Chain:
                 rule=find_rule(body["rule"]),
                 strict=body.get("strict", False) is not False,
                 id=str(body.get("id", "")),
-                part=None if part is None else Part(**part),
+                part=None if part is None else LedgerPart(**part),
                 units=body.get("units", False) is not False,
             )
         except UNREADABLE:

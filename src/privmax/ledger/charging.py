@@ -19,7 +19,7 @@ from privmax.ledger.events import (
     RELEASED,
     RESERVED,
     Charge,
-    Row,
+    EventRow,
     canonical,
     is_sealed,
     label,
@@ -36,7 +36,7 @@ from privmax.privacy import describe_privacy
 T = TypeVar("T")
 
 
-class Order(NamedTuple):
+class ChargeOrder(NamedTuple):
     """A charge that is asked for."""
 
     charge: Charge
@@ -48,14 +48,14 @@ class Order(NamedTuple):
 class CommittedCharge(NamedTuple):
     """A charge that is committed, its answer, and whether one was drawn that is not recorded."""
 
-    row: Row
-    answered: Row | None = None
+    row: EventRow
+    answered: EventRow | None = None
     closed: bool = False
 
 
 def make_order(
     chain: Chain, charge: Charge, what: object, request: str | None, account: str | None
-) -> Order:
+) -> ChargeOrder:
     """Check what is asked for, and give it a request id if it has none."""
     if not isinstance(what, Mapping):
         example = 'For example {"mechanism": "…"}.'
@@ -66,7 +66,7 @@ def make_order(
         label("account", account)
     if chain.origin.part is not None:
         chain.origin.part.check(chain.name, charge)
-    return Order(charge, body, request, account)
+    return ChargeOrder(charge, body, request, account)
 
 
 def check_price(value: object) -> Charge:
@@ -88,7 +88,7 @@ def is_charged(chain: Chain, charge: Charge, request: str | None, account: str |
     return False
 
 
-def require(chain: Chain, order: Order) -> None:
+def require(chain: Chain, order: ChargeOrder) -> None:
     """Refuse what `charge` would refuse now."""
     with chain.reading() as rows:
         if _find_request(chain, rows, order) is None:
@@ -123,7 +123,7 @@ def check_fits(chain: Chain, charge: Charge, before: Totals, account: str | None
     return totals
 
 
-def charge(chain: Chain, order: Order) -> CommittedCharge:
+def charge(chain: Chain, order: ChargeOrder) -> CommittedCharge:
     """Charge, or find the charge and its answer."""
     done = None
     if chain.store.writes and chain.origin.rule.name == BASIC:
@@ -136,7 +136,7 @@ def charge(chain: Chain, order: Order) -> CommittedCharge:
     return done
 
 
-def charge_in(chain: Chain, rows: Rows, order: Order) -> CommittedCharge:
+def charge_in(chain: Chain, rows: Rows, order: ChargeOrder) -> CommittedCharge:
     """Charge an order within a transaction."""
     earlier = _find_request(chain, rows, order)
     if earlier is not None:
@@ -148,7 +148,9 @@ def charge_in(chain: Chain, rows: Rows, order: Order) -> CommittedCharge:
     return CommittedCharge(chain.append(rows, RESERVED, order.body, totals, **own))
 
 
-def _find_request(chain: Chain, rows: Rows, order: Order) -> tuple[Row, Row | None] | None:
+def _find_request(
+    chain: Chain, rows: Rows, order: ChargeOrder
+) -> tuple[EventRow, EventRow | None] | None:
     """Find the charge of a request, and its answer; None where it was not charged.
 
     Refuses one that was charged for something else.
@@ -162,7 +164,7 @@ def _find_request(chain: Chain, rows: Rows, order: Order) -> tuple[Row, Row | No
     return charged, _find_answer(chain, rows, charged)
 
 
-def record(chain: Chain, charged: Row, body: Mapping[str, Any], *, ours: bool) -> Row:
+def record(chain: Chain, charged: EventRow, body: Mapping[str, Any], *, ours: bool) -> EventRow:
     """Record an answer to what was charged, or find the one that is recorded.
 
     Args:
@@ -185,8 +187,8 @@ def record(chain: Chain, charged: Row, body: Mapping[str, Any], *, ours: bool) -
 
 
 def record_in(
-    chain: Chain, rows: Rows, charged: Row, body: Mapping[str, Any], *, ours: bool
-) -> Row:
+    chain: Chain, rows: Rows, charged: EventRow, body: Mapping[str, Any], *, ours: bool
+) -> EventRow:
     """Record an answer within a transaction."""
     request, account = str(charged.request), charged.account
     recorded = find_recorded(chain, rows, charged, ours=ours)
@@ -197,7 +199,7 @@ def record_in(
     return recorded
 
 
-def find_recorded(chain: Chain, rows: Rows, charged: Row, *, ours: bool) -> Row | None:
+def find_recorded(chain: Chain, rows: Rows, charged: EventRow, *, ours: bool) -> EventRow | None:
     """Return the answer that is recorded for a charge; None: one may be recorded."""
     request = str(charged.request)
     now = rows.of_request(request, RESERVED)
@@ -217,7 +219,7 @@ def find_recorded(chain: Chain, rows: Rows, charged: Row, *, ours: bool) -> Row 
     return recorded
 
 
-def _find_answer(chain: Chain, rows: Rows, charged: Row) -> Row | None:
+def _find_answer(chain: Chain, rows: Rows, charged: EventRow) -> EventRow | None:
     """Return the answer to a charge, if there is one.
 
     Refuses an answer of another user than the one who was charged.
@@ -246,7 +248,7 @@ def _find_answer(chain: Chain, rows: Rows, charged: Row) -> Row | None:
     return answered
 
 
-def look_up(chain: Chain, entries: Iterable[Order | Row]) -> Lookup:
+def look_up(chain: Chain, entries: Iterable[ChargeOrder | EventRow]) -> Lookup:
     """Return what charges or records ask about."""
     pairs = [(str(one.request), one.account) for one in entries]
     requests = dict.fromkeys(request for request, _ in pairs)
@@ -274,7 +276,7 @@ def _write(chain: Chain, draft: Draft, write: Callable[[Rows], T]) -> T | None:
 
 
 def _check_same(
-    charged: Row, was: Mapping[str, Any], body: Mapping[str, Any], account: str | None
+    charged: EventRow, was: Mapping[str, Any], body: Mapping[str, Any], account: str | None
 ) -> None:
     """Refuse a request id that stands for something else."""
     differ, data = [], False

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from privmax.errors import BudgetError, LedgerError
 from privmax.ledger.chain import Chain
 from privmax.ledger.charging import (
+    ChargeOrder,
     CommittedCharge,
-    Order,
     charge,
     charge_in,
     find_recorded,
@@ -21,28 +21,28 @@ from privmax.ledger.charging import (
     record,
     record_in,
 )
-from privmax.ledger.group import Place
+from privmax.ledger.group import QueuePlace
 from privmax.ledger.rows import Rows, UnwritableError
 
 if TYPE_CHECKING:
     from privmax.ledger.reservation import Reservation
 
 
-class Entry(NamedTuple):
+class LedgerEntry(NamedTuple):
     """A charge, or the answer to one; what comes of it is noted in its reservation."""
 
     reservation: Reservation
-    content: Order | dict[str, Any]
+    content: ChargeOrder | dict[str, Any]
 
 
-def submit(chain: Chain, entry: Entry) -> None:
+def submit(chain: Chain, entry: LedgerEntry) -> None:
     """Charge or record durably, together with what other threads ask for meanwhile."""
     alone = partial(_commit_alone, chain, entry, entry.reservation._ours)
     chain.group.run(entry, alone, partial(_commit_places, chain))
 
 
 def commit_all(
-    chain: Chain, entries: Sequence[Entry], refuse: Callable[[int, BudgetError], None]
+    chain: Chain, entries: Sequence[LedgerEntry], refuse: Callable[[int, BudgetError], None]
 ) -> None:
     """Write entries in one transaction, in this order.
 
@@ -51,7 +51,7 @@ def commit_all(
             raises an error, nothing at all is written; else the others are.
     """
     lookup = look_up(
-        chain, [one.content if isinstance(one.content, Order) else one.reservation._charge_row
+        chain, [one.content if isinstance(one.content, ChargeOrder) else one.reservation._charge_row
                 for one in entries],
     )  # fmt: skip
     done: list[CommittedCharge | None] = []
@@ -67,20 +67,20 @@ def commit_all(
         if committed is None:
             continue
         chain.note(committed.row)
-        if isinstance(content, Order):
+        if isinstance(content, ChargeOrder):
             reservation._charge(committed)
         else:
             reservation._settle(committed.row)
 
 
-def _commit_alone(chain: Chain, entry: Entry, ours: bool) -> None:
+def _commit_alone(chain: Chain, entry: LedgerEntry, ours: bool) -> None:
     """Write one entry by itself.
 
     Args:
         ours: Whether its request was closed for its answer before this attempt.
     """
     reservation, content = entry
-    if isinstance(content, Order):
+    if isinstance(content, ChargeOrder):
         reservation._charge(charge(chain, content))
         return
     try:
@@ -97,13 +97,13 @@ def _commit_alone(chain: Chain, entry: Entry, ours: bool) -> None:
     raise failure
 
 
-def _commit_places(chain: Chain, places: Sequence[Place[Entry]]) -> None:
+def _commit_places(chain: Chain, places: Sequence[QueuePlace[LedgerEntry]]) -> None:
     """Write the entries of several threads, except those that do not fit.
 
     Answers come first: a thread that asks for one of these requests again is given the answer.
     """
     pairs = [(place.entry, place) for place in places if place.entry is not None]
-    pairs.sort(key=lambda pair: isinstance(pair[0].content, Order))
+    pairs.sort(key=lambda pair: isinstance(pair[0].content, ChargeOrder))
     refusals: dict[int, BudgetError] = {}
     commit_all(chain, [entry for entry, _ in pairs], refusals.__setitem__)
     for number, (_, place) in enumerate(pairs):
@@ -127,9 +127,9 @@ def _close(chain: Chain, rows: Rows, reservations: Sequence[Reservation]) -> Non
         own._ours = own._ours or first[own._charge_row.seq] is own
 
 
-def _write(chain: Chain, rows: Rows, entry: Entry) -> CommittedCharge:
+def _write(chain: Chain, rows: Rows, entry: LedgerEntry) -> CommittedCharge:
     """Return the charge; or, where an answer is recorded, the event that does so."""
     reservation, content = entry
-    if isinstance(content, Order):
+    if isinstance(content, ChargeOrder):
         return charge_in(chain, rows, content)
     return CommittedCharge(record_in(chain, rows, reservation._charge_row, content, ours=True))

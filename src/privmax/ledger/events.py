@@ -197,7 +197,7 @@ class Fault:
         return f"event {self.seq}: {self.what}"
 
 
-class Row(NamedTuple):
+class EventRow(NamedTuple):
     """An event as it is stored."""
 
     seq: int
@@ -211,7 +211,7 @@ class Row(NamedTuple):
     hash: str
 
 
-def seal(before: str, ledger: str, row: Row) -> Row:
+def seal(before: str, ledger: str, row: EventRow) -> EventRow:
     """Return the row with its hash.
 
     The hash covers the name of the ledger, the hash before it, and all else of the row.
@@ -222,7 +222,7 @@ def seal(before: str, ledger: str, row: Row) -> Row:
     return row._replace(hash=sha256(text.encode("ascii")).hexdigest())
 
 
-def is_sealed(before: str, ledger: str, row: Row) -> bool:
+def is_sealed(before: str, ledger: str, row: EventRow) -> bool:
     """Return whether the hash of a row is right."""
     try:
         return seal(before, ledger, row).hash == row.hash

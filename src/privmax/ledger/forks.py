@@ -35,7 +35,7 @@ def this_process() -> tuple[int, int]:
     return os.getpid(), len(_forks)
 
 
-class Gate:
+class ForkGate:
     """The gate that threads pass for one transaction, and that a fork closes."""
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ def _count(counts: dict[int, int], key: int, change: int) -> None:
         del counts[key]
 
 
-gate = Gate()
+gate = ForkGate()
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=lambda: _forks.append(os.getpid()))

@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 @dataclass(eq=False, repr=False)
-class Place(Generic[T]):
+class QueuePlace(Generic[T]):
     """An entry that one thread waits for.
 
     Args:
@@ -51,7 +51,7 @@ class Place(Generic[T]):
         return self.served or self.alone
 
 
-class Group(Generic[T]):
+class GroupCommit(Generic[T]):
     """Threads that have something to write, one after the other.
 
     While one writes, others come. The first of these waits for its turn, and then writes all that
@@ -68,13 +68,13 @@ class Group(Generic[T]):
     def renew(self) -> None:
         """Begin again in a process that was forked, where no other thread waits."""
         self._lock = threading.RLock()  # a signal handler may interrupt the thread that has it
-        self._waiting: deque[Place[T]] = deque()
+        self._waiting: deque[QueuePlace[T]] = deque()
 
     def run(
         self,
         entry: T,
         alone: Callable[[], None],
-        together: Callable[[Sequence[Place[T]]], None],
+        together: Callable[[Sequence[QueuePlace[T]]], None],
     ) -> None:
         """Write an entry, by itself or with those of other threads.
 
@@ -83,7 +83,7 @@ class Group(Generic[T]):
             together: Writes several in one transaction, except those without an entry, and notes
                 which it served. If it raises an error, it has served none of them.
         """
-        place = Place(entry)
+        place = QueuePlace(entry)
         try:
             self._waiting.append(place)
             if not self._is_first(place):
@@ -99,9 +99,11 @@ class Group(Generic[T]):
         if place.refusal is not None:
             raise place.refusal
 
-    def _serve(self, own: Place[T], together: Callable[[Sequence[Place[T]]], None]) -> None:
+    def _serve(
+        self, own: QueuePlace[T], together: Callable[[Sequence[QueuePlace[T]]], None]
+    ) -> None:
         """Write what came, or leave that to each thread."""
-        places: list[Place[T]] = []
+        places: list[QueuePlace[T]] = []
         while self._waiting and len(places) < MOST:
             places.append(self._waiting.popleft())
         failure: BaseException | None = None
@@ -123,14 +125,14 @@ class Group(Generic[T]):
         if failure is not None:
             raise failure
 
-    def _is_first(self, place: Place[T]) -> bool:
+    def _is_first(self, place: QueuePlace[T]) -> bool:
         """Return whether no other thread waits before it."""
         with suppress(IndexError):  # it may be taken already
             return self._waiting[0] is place
         return False
 
 
-_groups: weakref.WeakSet[Group[Any]] = weakref.WeakSet()
+_groups: weakref.WeakSet[GroupCommit[Any]] = weakref.WeakSet()
 
 
 def _renew() -> None:

@@ -16,9 +16,9 @@ from privmax.errors import ParameterError
 from privmax.ledger import accounts, charging, opening, parts, reading
 from privmax.ledger.batch import Batch
 from privmax.ledger.chain import Chain
-from privmax.ledger.commits import Entry, submit
+from privmax.ledger.commits import LedgerEntry, submit
 from privmax.ledger.events import Charge, Event, Fault, label
-from privmax.ledger.parts import Part
+from privmax.ledger.parts import LedgerPart
 from privmax.ledger.reading import Standing
 from privmax.ledger.reservation import Reservation
 from privmax.ledger.rules import BASIC, find_rule, rule_for
@@ -163,7 +163,7 @@ class Ledger:
         rule: str,
         who: str | None,
         strict: bool,
-        part: Part | None = None,
+        part: LedgerPart | None = None,
     ) -> Self:
         ledger = cls.at(where, name, who=who)
         with opening.closed_on_error(ledger._store):
@@ -240,7 +240,7 @@ class Ledger:
         return self._chain.origin.strict
 
     @property
-    def part(self) -> Part | None:
+    def part(self) -> LedgerPart | None:
         """The ledger that this one is a part of; None: it is whole. See `split`."""
         return self._chain.origin.part
 
@@ -318,7 +318,7 @@ class Ledger:
         """
         order = charging.make_order(self._chain, price, what, request, account)
         reservation = Reservation(self._chain, order.request)
-        submit(self._chain, Entry(reservation, order))
+        submit(self._chain, LedgerEntry(reservation, order))
         return reservation
 
     def batch(self) -> Batch:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from privmax.errors import LedgerError, ParameterError, refuse_given
 from privmax.ledger.chain import Chain
 from privmax.ledger.events import CREATED, SCHEMA, privacy_json
-from privmax.ledger.parts import Part
+from privmax.ledger.parts import LedgerPart
 from privmax.ledger.replay import Totals
 from privmax.ledger.rows import Store
 from privmax.ledger.rules import rule_for
@@ -145,7 +145,7 @@ def check_privacy(name: str, value: object) -> None:
 
 
 def create(
-    chain: Chain, budget: Privacy, rule: str, *, strict: bool, part: Part | None = None
+    chain: Chain, budget: Privacy, rule: str, *, strict: bool, part: LedgerPart | None = None
 ) -> bool:
     """Make the ledger with the rule of that name; False if it is there."""
     chain.store.prepare()
@@ -172,7 +172,7 @@ def create(
 
 
 def create_new(
-    chain: Chain, budget: Privacy, rule: str, *, strict: bool, part: Part | None = None
+    chain: Chain, budget: Privacy, rule: str, *, strict: bool, part: LedgerPart | None = None
 ) -> None:
     """Make the ledger; a name that exists is refused."""
     if not create(chain, budget, rule, strict=strict, part=part):

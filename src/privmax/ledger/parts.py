@@ -22,7 +22,7 @@ REQUEST = "split {}"
 """Id of the request that charges the whole for a part."""
 
 
-class Part(NamedTuple):
+class LedgerPart(NamedTuple):
     """The ledger of a part, and the limits of all of its charges.
 
     Attributes:
@@ -126,7 +126,9 @@ def _prepare(whole: Ledger, place: str | Path, name: str) -> None:
         there._store.prepare()
 
 
-def _make_part(whole: Ledger, place: str | Path, name: str, budget: Privacy, part: Part) -> Ledger:
+def _make_part(
+    whole: Ledger, place: str | Path, name: str, budget: Privacy, part: LedgerPart
+) -> Ledger:
     try:
         return whole._make(place, name, budget, BASIC, whole.who, whole.strict, part)
     except LedgerError:
@@ -140,7 +142,7 @@ def _make_part(whole: Ledger, place: str | Path, name: str, budget: Privacy, par
     return there
 
 
-def _part(whole: Ledger, neighbors: str | None, unit: str | None) -> Part:
+def _part(whole: Ledger, neighbors: str | None, unit: str | None) -> LedgerPart:
     """Return what the charges of a part are held to.
 
     What those of the whole are, or are going to be.
@@ -154,10 +156,10 @@ def _part(whole: Ledger, neighbors: str | None, unit: str | None) -> Part:
             "unit", "it says what all charges to the ledger and its parts protect",
             "For example user.",
         )  # fmt: skip
-    return Part(whole.name, whole._chain.origin.id, neighbors, label("unit", unit))
+    return LedgerPart(whole.name, whole._chain.origin.id, neighbors, label("unit", unit))
 
 
-def _agree(there: Ledger, part: Part, budget: Privacy) -> None:
+def _agree(there: Ledger, part: LedgerPart, budget: Privacy) -> None:
     """Refuse a ledger that is not the part that is asked for."""
     if there.part != part or there._chain.origin.budget != budget:
         raise LedgerError(

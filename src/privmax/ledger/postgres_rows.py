@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from privmax.errors import LedgerError
-from privmax.ledger.events import RELEASED, RESERVED, Row
+from privmax.ledger.events import RELEASED, RESERVED, EventRow
 from privmax.ledger.rows import COLUMNS, HOLES, LAST, Draft, Execute, Lookup, Rows
 
 Bound = tuple[str, Sequence[Any]]
@@ -72,7 +72,7 @@ class FunctionRows(ServerRows):
             self._known_rows["account", account, LAST] = None
         last = None
         for key, before, *columns in looked:
-            row = Row(*columns)
+            row = EventRow(*columns)
             if key == "seq":
                 self._known_rows["seq", row.seq] = row
                 last = row if row.seq == seq else last
@@ -95,9 +95,9 @@ class DraftRows(ServerRows):
     ) -> None:
         super().__init__(execute, ledger)
         self.moment = draft.moment
-        last, before, own, other, self._event = (Row(*columns) for columns in written)
+        last, before, own, other, self._event = (EventRow(*columns) for columns in written)
         seen, digest = draft.seen  # that it is there, and is the one, was asked of the database
-        self._known_rows["seq", seen] = Row(seen, "", "", "", None, None, "", "", digest)
+        self._known_rows["seq", seen] = EventRow(seen, "", "", "", None, None, "", "", digest)
         self._head = last.seq, last.hash
         self._known_rows["seq", last.seq] = last
         self._known_rows["seq", last.seq - 1] = None if before.seq is None else before
@@ -111,7 +111,7 @@ class DraftRows(ServerRows):
             self._known_rows["account", own.account, LAST] = own
 
     def _add(self, bound: Sequence[Any]) -> None:
-        if Row(*bound[1:]) != self._event:
+        if EventRow(*bound[1:]) != self._event:
             raise LedgerError(
                 f"The database wrote event {self._event.seq} of the ledger {self._ledger!r} "
                 "differently from what follows. Nothing may be drawn or released for it. Run "

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from privmax.errors import LedgerError
 from privmax.ledger.accounts import read_accounts
 from privmax.ledger.chain import Chain
-from privmax.ledger.events import RELEASED, RESERVED, Event, Fault, Row, label
+from privmax.ledger.events import RELEASED, RESERVED, Event, EventRow, Fault, label
 from privmax.ledger.replay import faults, follows
 from privmax.ledger.rows import LAST, Rows
 from privmax.ledger.rules import Total, less, total_of
@@ -83,7 +83,7 @@ def standing(chain: Chain) -> Standing:
         return Standing(chain.totals_at(row).whole, accounts, fault)
 
 
-def _last_sound(chain: Chain, rows: Rows) -> tuple[Row, Fault | None]:
+def _last_sound(chain: Chain, rows: Rows) -> tuple[EventRow, Fault | None]:
     """Return the last event that follows from those before it.
 
     Also what is wrong with the last one of all, if that is another.
@@ -104,7 +104,7 @@ def _last_sound(chain: Chain, rows: Rows) -> tuple[Row, Fault | None]:
     raise LedgerError(reason)
 
 
-def _find_fault(row: Row | None, seq: int) -> Fault:
+def _find_fault(row: EventRow | None, seq: int) -> Fault:
     """Return what is wrong with an event that does not follow, or is not there."""
     event = None if row is None else mark(row)
     if event is None or event.fault is None:
@@ -118,7 +118,7 @@ def count_events(chain: Chain) -> int:
         return chain.head(rows)[0]
 
 
-def read_rows(chain: Chain, last: int | None = None) -> Iterator[Row]:
+def read_rows(chain: Chain, last: int | None = None) -> Iterator[EventRow]:
     """Yield all rows, or the last so many of those that there are now, a page at a time."""
     end, seq = LAST, 0
     if last is not None:

@@ -10,8 +10,8 @@ from typing import Any
 from privmax.ledger import events, shapes
 from privmax.ledger.events import (
     Charge,
+    EventRow,
     Fault,
-    Row,
     canonical,
     is_sealed,
     price_of,
@@ -85,7 +85,7 @@ def after(
 
 
 def follows(
-    ledger: str, rule: CompositionRule, row: Row, before: Row | None, own: Row | None
+    ledger: str, rule: CompositionRule, row: EventRow, before: EventRow | None, own: EventRow | None
 ) -> bool:
     """Return whether one event may be built on.
 
@@ -133,7 +133,7 @@ _OUTSIDE = (
 
 
 def faults(
-    ledger: str, rows: Iterable[Row], head: tuple[int, str], outside: Iterable[Row] = ()
+    ledger: str, rows: Iterable[EventRow], head: tuple[int, str], outside: Iterable[EventRow] = ()
 ) -> list[Fault]:
     """List everything that is wrong with a history.
 
@@ -173,7 +173,7 @@ class _Replay:
     requests: dict[str, tuple[str | None, str, bool]] = field(default_factory=dict)
     """By request id: its account, who was charged, and whether an answer is recorded."""
 
-    def row(self, row: Row) -> Iterator[tuple[int, str]]:
+    def row(self, row: EventRow) -> Iterator[tuple[int, str]]:
         if type(row.seq) is not int:  # a damaged file may hold anything
             yield 0, "an event has an invalid number"
             return
@@ -186,7 +186,7 @@ class _Replay:
         faults = list(self._check(row))
         yield from ((row.seq, what) for what in faults or shapes.faults(row))
 
-    def _check(self, row: Row) -> Iterator[str]:
+    def _check(self, row: EventRow) -> Iterator[str]:
         """Faults of what it says."""
         try:
             body, written = json.loads(row.body), json.loads(row.totals)
@@ -199,7 +199,7 @@ class _Replay:
         except UNREADABLE:
             yield "its content cannot be read"
 
-    def _content(self, row: Row, body: dict[str, Any], totals: Totals) -> Iterator[str]:
+    def _content(self, row: EventRow, body: dict[str, Any], totals: Totals) -> Iterator[str]:
         if (row.kind == events.CREATED) != (row.seq == 1):
             yield "the history must begin with the creation of the ledger, which occurs once"
         yield from self._names(row, body)
@@ -222,7 +222,7 @@ class _Replay:
         if row.account is not None and totals.account is not None:
             self.accounts[row.account] = totals.account
 
-    def _before(self, row: Row, body: dict[str, Any], totals: Totals) -> Totals | None:
+    def _before(self, row: EventRow, body: dict[str, Any], totals: Totals) -> Totals | None:
         """Return the totals before the event, of the whole and of its account.
 
         None where there is nothing to go by.
@@ -237,7 +237,7 @@ class _Replay:
         own = self.accounts.get(row.account)
         return None if own is None else Totals(self.whole, own)
 
-    def _names(self, row: Row, body: dict[str, Any]) -> Iterator[str]:
+    def _names(self, row: EventRow, body: dict[str, Any]) -> Iterator[str]:
         """Faults of ids and names: which request, which account, which ledger."""
         match row.kind:
             case events.CREATED:

@@ -11,8 +11,8 @@ from typing import Any
 from privmax.errors import AnswerError, LedgerError
 from privmax.ledger.chain import Chain
 from privmax.ledger.charging import CommittedCharge
-from privmax.ledger.commits import Entry, submit
-from privmax.ledger.events import Row, portable
+from privmax.ledger.commits import LedgerEntry, submit
+from privmax.ledger.events import EventRow, portable
 from privmax.ledger.rows import UnwritableError
 
 
@@ -31,7 +31,7 @@ class Reservation:
 
     _chain: Chain
     request: str
-    _row: Row | None = None
+    _row: EventRow | None = None
     _when: str | None = None
     _recorded: bool = False
     _answer: Any = None
@@ -76,7 +76,7 @@ class Reservation:
         return self._when if self.recorded else None
 
     @property
-    def _charge_row(self) -> Row:
+    def _charge_row(self) -> EventRow:
         if self._row is None:
             raise LedgerError(
                 f"The request {self.request!r} is not known to be charged: the block of its batch "
@@ -92,7 +92,7 @@ class Reservation:
             self._settle(charge.answered)
         self._row, self._closed = charge.row, charge.closed
 
-    def _settle(self, recorded: Row) -> None:
+    def _settle(self, recorded: EventRow) -> None:
         """This is the answer."""
         answered = self._chain.event(recorded, "answer")
         self._answer, self._recorded = answered.body["answer"], True
@@ -120,7 +120,7 @@ class Reservation:
         failure: BaseException | None = None
         try:
             self._charge_row  # noqa: B018  # refuses one that is not committed
-            submit(self._chain, Entry(self, {"answer": portable("answer", answer)}))
+            submit(self._chain, LedgerEntry(self, {"answer": portable("answer", answer)}))
         except UnwritableError as error:
             self._ours = True
             self._noted = self._noted or error.noted

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 from privmax.errors import LedgerError
-from privmax.ledger.events import Row
+from privmax.ledger.events import EventRow
 
 COLUMNS = "seq, kind, moment, who, request, account, body, totals, hash"
 HOLES = ", ".join("?" * (1 + len(COLUMNS.split(","))))
@@ -81,7 +81,7 @@ class Draft(NamedTuple):
     body: str
     known: str | None
     seen: tuple[int, str]
-    charged: Row | None = None
+    charged: EventRow | None = None
 
 
 class UnwritableError(LedgerError):
@@ -112,8 +112,8 @@ class Rows:
     _execute: Execute
     _ledger: str
     _head: tuple[int, str] | None = None
-    _known_rows: dict[tuple[Any, ...], Row | None] = field(default_factory=dict)
-    _added: set[Row] = field(default_factory=set)
+    _known_rows: dict[tuple[Any, ...], EventRow | None] = field(default_factory=dict)
+    _added: set[EventRow] = field(default_factory=set)
     moment: str | None = None
 
     def head(self) -> tuple[int, str] | None:
@@ -134,10 +134,10 @@ class Rows:
             )
         self._head = (heads[0][0], str(heads[0][1])) if heads else None
 
-    def at(self, seq: int) -> Row | None:
+    def at(self, seq: int) -> EventRow | None:
         return self.by_number(seq).get(seq)
 
-    def by_number(self, *seqs: int) -> dict[int, Row]:
+    def by_number(self, *seqs: int) -> dict[int, EventRow]:
         """Return those of some events that are there, by number."""
         known = {
             seq: self._known_rows["seq", seq] for seq in seqs if ("seq", seq) in self._known_rows
@@ -149,12 +149,12 @@ class Rows:
             rows |= {
                 row.seq: row
                 for row in (
-                    Row(*columns) for columns in self._execute(query, [self._ledger, *unknown])
+                    EventRow(*columns) for columns in self._execute(query, [self._ledger, *unknown])
                 )
             }
         return rows
 
-    def outside(self, last: int) -> list[Row]:
+    def outside(self, last: int) -> list[EventRow]:
         """Return the first event numbered below 1, and the first above the last one.
 
         There should be none.
@@ -162,7 +162,7 @@ class Rows:
         below = self._row("AND seq < 1 ORDER BY seq LIMIT 1")
         return [*([] if below is None else [below]), *self.after(last, 1)]
 
-    def of_request(self, request: str, kind: str) -> Row | None:
+    def of_request(self, request: str, kind: str) -> EventRow | None:
         key = "request", request, kind
         return (
             self._known_rows[key]
@@ -170,7 +170,7 @@ class Rows:
             else self._row("AND request = ? AND kind = ?", request, kind)
         )
 
-    def last_of_account(self, account: str, before: int = LAST) -> Row | None:
+    def last_of_account(self, account: str, before: int = LAST) -> EventRow | None:
         """Return the last event of an account, among those before one."""
         key = "account", account, before
         if key in self._known_rows:
@@ -187,14 +187,14 @@ class Rows:
         rows = self._execute(_ACCOUNTS, [self._ledger] * 3)
         return [str(account) for account, _ in rows]
 
-    def after(self, seq: int, limit: int, end: int = LAST) -> list[Row]:
+    def after(self, seq: int, limit: int, end: int = LAST) -> list[EventRow]:
         """Return at most so many rows behind one, in order, up to a last one."""
         up_to = [] if end == LAST else [end]  # without it, numbers that are text come, too
         query = f"{_EVENTS} AND seq > ? {'AND seq <= ? ' * len(up_to)}ORDER BY seq LIMIT ?"
         bound = [self._ledger, seq, *up_to, limit]
-        return [Row(*columns) for columns in self._execute(query, bound)]
+        return [EventRow(*columns) for columns in self._execute(query, bound)]
 
-    def last_up_to(self, seq: int, skip: int = 0) -> Row | None:
+    def last_up_to(self, seq: int, skip: int = 0) -> EventRow | None:
         """Return the last row up to a number, after so many are left out.
 
         Numbers may have gaps or be fractions where one was forged, so nothing is computed from
@@ -202,14 +202,16 @@ class Rows:
         """
         return self._row("AND seq <= ? ORDER BY seq DESC LIMIT 1 OFFSET ?", seq, skip)
 
-    def last_before(self, seq: int) -> Row | None:
+    def last_before(self, seq: int) -> EventRow | None:
         """Return the last row below a number."""
         return self._row("AND seq < ? ORDER BY seq DESC LIMIT 1", seq)
 
-    def unanswered(self, before: int, limit: int) -> list[Row]:
+    def unanswered(self, before: int, limit: int) -> list[EventRow]:
         """Return at most so many charges before an event without an answer, the last first."""
         query = f"{_EVENTS} AND {_OPEN} AND seq < ? ORDER BY seq DESC LIMIT ?"
-        return [Row(*columns) for columns in self._execute(query, [self._ledger, before, limit])]
+        return [
+            EventRow(*columns) for columns in self._execute(query, [self._ledger, before, limit])
+        ]
 
     def begin(self) -> bool:
         """Take the name of a new ledger; False: it is taken."""
@@ -221,7 +223,7 @@ class Rows:
         self._execute(query, [self._ledger])
         return self.head() == (0, "")  # of another process, it would have its first event already
 
-    def append(self, row: Row) -> None:
+    def append(self, row: EventRow) -> None:
         """Add a row; the database itself moves the head.
 
         It refuses a row that does not follow the head.
@@ -235,26 +237,26 @@ class Rows:
         if row.account is not None:
             self._known_rows["account", row.account, LAST] = row
 
-    def is_closed(self, charge: Row) -> bool:
+    def is_closed(self, charge: EventRow) -> bool:
         """Return whether an answer to an open charge was drawn, so that none may be drawn again."""
         return False
 
-    def close(self, charges: Sequence[Row]) -> None:
+    def close(self, charges: Sequence[EventRow]) -> None:
         """Note durably, before anything else is written, that answers to charges were drawn.
 
         That succeeds or fails whatever the answers are. From here on a failure closes the requests.
         """
 
-    def is_new(self, row: Row) -> bool:
+    def is_new(self, row: EventRow) -> bool:
         """Return whether a row was added by this very transaction."""
         return row in self._added
 
     def _add(self, bound: Sequence[Any]) -> None:
         self._execute(self.APPEND, bound)
 
-    def _row(self, where: str, *bound: Any) -> Row | None:
+    def _row(self, where: str, *bound: Any) -> EventRow | None:
         rows = self._execute(f"{_EVENTS} {where}", [self._ledger, *bound])
-        return Row(*rows[0]) if rows else None
+        return EventRow(*rows[0]) if rows else None
 
 
 class Turn:

@@ -24,7 +24,7 @@ from privmax.ledger.events import (
     RELEASED,
     RESERVED,
     Event,
-    Row,
+    EventRow,
     price_of,
     privacy_of,
 )
@@ -45,7 +45,7 @@ class FormError(ValueError):
     """An event does not have the form of one; the message says in which way."""
 
 
-def read(row: Row) -> Event:
+def read(row: EventRow) -> Event:
     """Return what a row says, in the form that all readers rely on.
 
     Raises:
@@ -63,7 +63,7 @@ def read(row: Row) -> Event:
     return event
 
 
-def parse(row: Row) -> Event:
+def parse(row: EventRow) -> Event:
     """Return what a row says, whatever its kind.
 
     Raises:
@@ -86,7 +86,7 @@ def parse(row: Row) -> Event:
     )
 
 
-def mark(row: Row) -> Event:
+def mark(row: EventRow) -> Event:
     """Return the event of a row.
 
     Of a row that cannot be read it is an event with a `fault` and its stored text.
@@ -105,7 +105,7 @@ def mark(row: Row) -> Event:
     return Event(number, *names, *stored, str(digest), fault)
 
 
-def faults(row: Row) -> Iterator[str]:
+def faults(row: EventRow) -> Iterator[str]:
     """Yield what is wrong with the form of an event: what a database refuses."""
     try:
         read(row)
@@ -182,7 +182,7 @@ _DECODER: Final = json.JSONDecoder(
 )
 
 
-def _check_body(row: Row, body: Mapping[str, Any]) -> None:
+def _check_body(row: EventRow, body: Mapping[str, Any]) -> None:
     """Refuse a body that lacks what its kind of event says, or says it in another form."""
     forms = _FORMS.get(row.kind)
     if forms is None:

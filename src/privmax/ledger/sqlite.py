@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from privmax.errors import BudgetError, LedgerError
 from privmax.ledger import files
-from privmax.ledger.events import SCHEMA, Row
+from privmax.ledger.events import SCHEMA, EventRow
 from privmax.ledger.files import OpenFile
 from privmax.ledger.forks import gate, this_process
 from privmax.ledger.rows import NOTHING, Draft, Lookup, Rows, Turn, UnwritableError, unknown
@@ -55,11 +55,11 @@ class FileRows(Rows):
         super().__init__(store._execute, ledger)
         self._store = store
 
-    def is_closed(self, charge: Row) -> bool:
+    def is_closed(self, charge: EventRow) -> bool:
         rows = self._execute(_FIND_OPEN, [self._ledger, charge.seq])
         return not rows or rows[0][1] != _NOT_CLOSED
 
-    def close(self, charges: Sequence[Row]) -> None:
+    def close(self, charges: Sequence[EventRow]) -> None:
         numbers = [
             number
             for charge in charges

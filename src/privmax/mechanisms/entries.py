@@ -40,7 +40,7 @@ class LastDraw(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class MechanismEntry:
     """A mechanism, with all that plans, audits, help, pages and tests list about it.
 
     Its class is loaded only when it is asked for, as help must not load NumPy. What the class

@@ -78,7 +78,7 @@ LAW_STEPS = 1 << 30
 """The most steps of `law`, some seconds. They grow with the square of 1/epsilon."""
 
 
-class Choice(Protocol):
+class ThirdStage(Protocol):
     """A third stage: a draw among the top ranks of a window."""
 
     def draw(self, window: Window, coins: Coins, sensitivity: int = 1) -> Outcome:
@@ -298,7 +298,7 @@ class LargeMargin(Mechanism):
             epsilon=self._stage_epsilon(), sensitivity=profile.sensitivity, share=Fraction(1, 2)
         )
 
-    def _choice(self, near: int) -> Choice:
+    def _choice(self, near: int) -> ThirdStage:
         return RestrictedExponential(epsilon=self._stage_epsilon(), near=near, neighbors=REPLACE)
 
     def _end(self, profile: Profile) -> int:

@@ -13,7 +13,7 @@ from inspect import Parameter
 from typing import TYPE_CHECKING, Any
 
 from privmax.errors import ParameterError, refuse_given
-from privmax.mechanisms.entries import Entry, LastDraw
+from privmax.mechanisms.entries import LastDraw, MechanismEntry
 from privmax.numbers import probability
 from privmax.privacy import ADD_REMOVE, REPLACE
 
@@ -90,8 +90,8 @@ _SMALL = {"epsilon": 1, "delta": "0.05"}
 _PAPER = {"epsilon": 6, "delta": "0.3", "cap": 5}
 """Costs at which small data sets have an answer now and then."""
 
-MECHANISMS: Mapping[str, Entry] = {
-    "exponential": Entry(
+MECHANISMS: Mapping[str, MechanismEntry] = {
+    "exponential": MechanismEntry(
         name="Exponential",
         home="exponential",
         title="Exponential",
@@ -105,7 +105,7 @@ MECHANISMS: Mapping[str, Entry] = {
         statement=r"draw $i$ with probability proportional to "
         r"$\exp(\varepsilon \cdot \tilde{q}_i / c)$",
     ),
-    "permute-and-flip": Entry(
+    "permute-and-flip": MechanismEntry(
         name="PermuteAndFlip",
         home="permute_and_flip",
         title="Permute-and-flip",
@@ -119,7 +119,7 @@ MECHANISMS: Mapping[str, Entry] = {
         claim=r"$\varepsilon$",
         statement=r"accept candidate $i$ with probability $p_i = \exp(-\varepsilon \cdot d_i / c)$",
     ),
-    "max-of-laplaces": Entry(
+    "max-of-laplaces": MechanismEntry(
         name="MaxOfLaplaces",
         home="max_of_laplaces",
         title="Max of Laplaces",
@@ -132,7 +132,7 @@ MECHANISMS: Mapping[str, Entry] = {
         claim=r"$\varepsilon$",
         statement=r"independent real-valued Laplace noise $L_i$ of scale $c/\varepsilon$",
     ),
-    "joint-exponential": Entry(
+    "joint-exponential": MechanismEntry(
         name="JointExponential",
         home="joint_exponential",
         title="Joint exponential",
@@ -147,7 +147,7 @@ MECHANISMS: Mapping[str, Entry] = {
         statement=r"\text{ of different candidates with weight } "
         r"\exp(-\varepsilon \cdot \mathrm{shortfall}/(2c))",
     ),
-    "large-margin": Entry(
+    "large-margin": MechanismEntry(
         name="LargeMargin",
         home="large_margin",
         title="Large margin",
@@ -162,7 +162,7 @@ MECHANISMS: Mapping[str, Entry] = {
         statement=r"\text{draw } i \text{ from the top } \ell \text{ with weight } "
         r"\exp(\varepsilon q_i/6)",
     ),
-    "large-margin-truncated": Entry(
+    "large-margin-truncated": MechanismEntry(
         name="LargeMarginTruncated",
         home="large_margin_truncated",
         title="Large margin, truncated",
@@ -177,7 +177,7 @@ MECHANISMS: Mapping[str, Entry] = {
         statement=r"Z_i \text{ exponential of scale } 6/\varepsilon "
         r"\text{ given that } Z_i \le \tau",
     ),
-    "sharp-margin": Entry(
+    "sharp-margin": MechanismEntry(
         name="SharpMargin",
         home="sharp_margin",
         title="Sharp margin",
@@ -192,7 +192,7 @@ MECHANISMS: Mapping[str, Entry] = {
         statement=r"\text{pick } j \text{ with weight } "
         r"p_j \cdot \exp(-(\varepsilon_1/c) \cdot \mathrm{threshold}_j)",
     ),
-    "nested-margin": Entry(
+    "nested-margin": MechanismEntry(
         name="NestedMargin",
         home="nested_margin",
         title="Nested margin",
@@ -206,7 +206,7 @@ MECHANISMS: Mapping[str, Entry] = {
         claim=r"$(\varepsilon, \delta)$: ours, the sharpest",
         statement=r"P(i) = w_i / \min\{N_j : i \in H_j\}",
     ),
-    "set-margin": Entry(
+    "set-margin": MechanismEntry(
         name="SetMargin",
         home="set_margin",
         title="Set margin",
@@ -221,7 +221,7 @@ MECHANISMS: Mapping[str, Entry] = {
         claim=r"$(\varepsilon, \delta)$: ours, the best $k$ as a set",
         statement=r"w(S) = \exp(a \cdot m(S) - b \cdot M(S))",
     ),
-    "ranked-margin": Entry(
+    "ranked-margin": MechanismEntry(
         name="RankedMargin",
         home="ranked_margin",
         title="Ranked margin",
@@ -235,7 +235,7 @@ MECHANISMS: Mapping[str, Entry] = {
         claim=r"$(\varepsilon, \delta)$: ours, the best $k$ in order",
         statement=r"y_i = q_i + N_i, \quad \text{released: } y_i - y_{\mathrm{first}}",
     ),
-    "limited-domain": Entry(
+    "limited-domain": MechanismEntry(
         name="LimitedDomain",
         home="limited_domain",
         title="Limited domain",
@@ -249,7 +249,7 @@ MECHANISMS: Mapping[str, Entry] = {
         claim=r"$(\varepsilon, \delta)$",
         statement=r"\bot \text{ with weight } \exp(\varepsilon \cdot \mathrm{threshold}/c)",
     ),
-    "stable-maximum": Entry(
+    "stable-maximum": MechanismEntry(
         name="StableMaximum",
         home="stable_maximum",
         title="Stable maximum",
@@ -263,7 +263,7 @@ MECHANISMS: Mapping[str, Entry] = {
         statement=r"\text{release the best candidate iff the distance test at } \varepsilon "
         r"\text{ passes at } d",
     ),
-    "gap-test": Entry(
+    "gap-test": MechanismEntry(
         name="GapTest",
         home="gap_test",
         title="Gap test",
@@ -279,7 +279,7 @@ MECHANISMS: Mapping[str, Entry] = {
         statement=r"\pi(n+1) = \min\{ e^{\varepsilon} \cdot \pi(n) + \delta, "
         r"\; 1 - e^{-\varepsilon} \cdot (1 - \pi(n) - \delta), \; 1 \}",
     ),
-    "choosing": Entry(
+    "choosing": MechanismEntry(
         name="Choosing",
         home="choosing",
         title="Choosing",

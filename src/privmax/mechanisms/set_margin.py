@@ -220,14 +220,16 @@ class SetMargin(SetMechanism):
         widest = max(stage.width for stage in self.cascade(profile.universe))
         return profile.down_to(max(widest + 1, rank))
 
-    def _turns(self, profile: Profile, window: Window) -> Iterator[_Turn]:
+    def _turns(self, profile: Profile, window: Window) -> Iterator[_StageTurn]:
         """The stages on a profile."""
         unit = drift(self.neighbors) * profile.sensitivity
         for stage, epsilon in self.budgets(profile.universe):
             delta = self.delta * stage.part
-            yield _Turn(stage, epsilon, delta, unit, window, profile.universe)
+            yield _StageTurn(stage, epsilon, delta, unit, window, profile.universe)
 
-    def _chances(self, profile: Profile, window: Window) -> Iterator[tuple[_Turn | None, float]]:
+    def _chances(
+        self, profile: Profile, window: Window
+    ) -> Iterator[tuple[_StageTurn | None, float]]:
         """Each stage with the probability that it releases a set; None with that of nothing."""
         reach = 1.0
         for turn in self._turns(profile, window):
@@ -238,7 +240,7 @@ class SetMargin(SetMechanism):
 
 
 @dataclass(frozen=True)
-class _Turn:
+class _StageTurn:
     """A stage on a profile.
 
     Args:

@@ -14,7 +14,7 @@ from typing import Any
 from privmax.choice import COMPARED_BY_MISSES, auto
 from privmax.errors import ParameterError
 from privmax.mechanisms.contract import Mechanism
-from privmax.mechanisms.entries import Entry
+from privmax.mechanisms.entries import MechanismEntry
 from privmax.mechanisms.ranked_margin import RankedMargin
 from privmax.mechanisms.registry import MECHANISMS, check_name, describe_mechanism
 from privmax.mechanisms.set_margin import SetMargin
@@ -423,7 +423,7 @@ def releasing(k: int, ranked: bool = False) -> set[str]:
     return {name for name in able if not MECHANISMS[name].for_lists}
 
 
-def releases_sets(entry: Entry) -> bool:
+def releases_sets(entry: MechanismEntry) -> bool:
     """Return whether what it releases of the best k is a set, unless it is made with `ranked`.
 
     Examples:
@@ -434,7 +434,7 @@ def releases_sets(entry: Entry) -> bool:
     return isinstance(kind, type) and issubclass(kind, SetMechanism)
 
 
-def _releases(entry: Entry, k: int, ranked: bool) -> bool:
+def _releases(entry: MechanismEntry, k: int, ranked: bool) -> bool:
     """Return whether a mechanism is for so many items.
 
     One that asks for k is for lists: with one item it would be another mechanism at more cost.
@@ -459,7 +459,7 @@ class _Case:
     k: int
     ranked: bool = False
 
-    def row(self, entry: Entry, chosen: Mechanism) -> Row:
+    def row(self, entry: MechanismEntry, chosen: Mechanism) -> Row:
         lacks = self._lacking(entry)
         if lacks is not None:
             needs = DELTA if lacks == DELTA else self._needs(entry, self.cost.delta)
@@ -479,7 +479,7 @@ class _Case:
         needs = self._needs(entry, mechanism.privacy().delta)
         return Row(mechanism, entry.name, lead, error, silent, needs, picked)
 
-    def _needs(self, entry: Entry, delta: Fraction) -> str:
+    def _needs(self, entry: MechanismEntry, delta: Fraction) -> str:
         """Return what must be known in advance."""
         if self.k > 1 and self.ranked and entry.needs_order:
             return entry.needs_order
@@ -487,7 +487,7 @@ class _Case:
             return entry.needs_many.format(k=self.k)
         return "the universe" if entry.pure and not delta else entry.needs
 
-    def _lacking(self, entry: Entry) -> str | None:
+    def _lacking(self, entry: MechanismEntry) -> str | None:
         """Return what keeps a mechanism from serving; None: nothing does."""
         if not entry.pure and not self.cost.delta:
             return DELTA
@@ -497,7 +497,7 @@ class _Case:
             return "growth"
         return "a closed universe" if entry.needs_closed and self.size is None else None
 
-    def _make(self, entry: Entry) -> Mechanism:
+    def _make(self, entry: MechanismEntry) -> Mechanism:
         """Return the mechanism at this cost."""
         values = {
             "neighbors": self.neighbors,
@@ -514,7 +514,7 @@ class _Case:
         }
         return entry.load()(epsilon=self.cost.epsilon, **options)
 
-    def _may_release_fewer(self, mechanism: Mechanism, entry: Entry) -> bool:
+    def _may_release_fewer(self, mechanism: Mechanism, entry: MechanismEntry) -> bool:
         members = mechanism.members if isinstance(mechanism, RankedMargin) else mechanism
         if isinstance(members, SetMargin) and self.size is not None:
             return not any(
@@ -524,7 +524,9 @@ class _Case:
         return entry.abstains or self.size is None
 
 
-def _error(entry: Entry, mechanism: Mechanism, size: int | None, success: Fraction) -> int | None:
+def _error(
+    entry: MechanismEntry, mechanism: Mechanism, size: int | None, success: Fraction
+) -> int | None:
     """Return the bound that holds whatever the data: docs/proofs/utility.md, "Without a margin"."""
     if entry.last_draw is None:
         return None

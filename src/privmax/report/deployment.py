@@ -92,7 +92,7 @@ class Deployment:
         charged, answered = ledger.find(request)
         if charged is None:
             raise LedgerError(f"The ledger {ledger.name!r} has no request {request!r}.")
-        counts = _Counts()
+        counts = _EventCounts()
         counts.add(charged)
         charge = price_of(charged.body["price"])
         return counts.deployment(
@@ -101,7 +101,7 @@ class Deployment:
 
     @classmethod
     def _all(cls, ledger: Ledger) -> Deployment:
-        counts, answered = _Counts(), 0
+        counts, answered = _EventCounts(), 0
         for event in ledger.history():
             if event.fault is not None:
                 counts.unread += 1
@@ -132,7 +132,7 @@ class Deployment:
         return RULES.get(self.rule, self.rule)
 
 
-class _Counts:
+class _EventCounts:
     """The counts made while events are read."""
 
     def __init__(self) -> None:

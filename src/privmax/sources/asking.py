@@ -165,7 +165,7 @@ _ALL = Lock()
 
 
 @dataclass(eq=False, repr=False)
-class _Turn:
+class _ConnectionTurn:
     """The turn of one thread with a connection, as often as it likes. Any thread may end it."""
 
     connection: Any  # as long as it is here, nothing else has its identity
@@ -187,7 +187,7 @@ class _Turn:
             self._lock.release()
 
 
-_TURNS: dict[int, _Turn] = {}
+_TURNS: dict[int, _ConnectionTurn] = {}
 """By the identity of a connection; those that someone has or waits for."""
 
 
@@ -197,7 +197,7 @@ def reserve(connection: Any, stack: ExitStack) -> None:
     Drivers mix up the questions of two threads.
     """
     with _ALL:
-        turn = _TURNS.setdefault(id(connection), _Turn(connection))
+        turn = _TURNS.setdefault(id(connection), _ConnectionTurn(connection))
         turn.users += 1
     reserved: list[bool] = []
     stack.callback(_leave, turn, reserved)
@@ -205,7 +205,7 @@ def reserve(connection: Any, stack: ExitStack) -> None:
     reserved.append(True)
 
 
-def _leave(turn: _Turn, reserved: list[bool]) -> None:
+def _leave(turn: _ConnectionTurn, reserved: list[bool]) -> None:
     if reserved:
         turn.give()
     with _ALL:

@@ -32,7 +32,7 @@ Place = tuple[int, int]
 """A score, and an index among the entries at it."""
 
 
-class Column(Protocol):
+class ScoreColumn(Protocol):
     """Scores by position, as integers: what a `Profile` reads, and who has which score."""
 
     def listed(self) -> int:

@@ -90,7 +90,7 @@ _TOKEN = re.compile(
 
 
 @dataclass(frozen=True)
-class Test:
+class ColumnTest:
     """A column against a value; or whether it holds one, with no value."""
 
     column: str
@@ -103,7 +103,7 @@ class Test:
 
 
 @dataclass(frozen=True)
-class Group:
+class ConditionGroup:
     """Several conditions, joined by `and` or by `or`."""
 
     word: str
@@ -111,11 +111,11 @@ class Group:
 
     def __str__(self) -> str:
         return f" {self.word} ".join(
-            f"({part})" if isinstance(part, Group) else str(part) for part in self.parts
+            f"({part})" if isinstance(part, ConditionGroup) else str(part) for part in self.parts
         )
 
 
-Node = Test | Group
+Node = ColumnTest | ConditionGroup
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class Condition:
         """Return whether a row of a text file is kept."""
         return _keeps(self.root, cells)
 
-    def build(self, test: Callable[[Test], Any]) -> Any:
+    def build(self, test: Callable[[ColumnTest], Any]) -> Any:
         """Return what `test` makes of each test, joined by & and |."""
         return _build(self.root, test)
 
@@ -195,12 +195,12 @@ class Condition:
         if is_text:
             self.check_text()
 
-        def test(one: Test) -> Any:
+        def test(one: ColumnTest) -> Any:
             return self._test(one, table[one.column], engine, is_text)
 
         return table.filter(_build(self.root, test))
 
-    def _test(self, test: Test, column: Any, engine: Any, is_text: bool) -> Any:
+    def _test(self, test: ColumnTest, column: Any, engine: Any, is_text: bool) -> Any:
         """Return a test as an expression that is true or false, and nothing else."""
         if test.value is None:
             key = column if column.type().is_nested() else engine.present(column)
@@ -217,7 +217,7 @@ class Condition:
             raise self.misfit(test, "boolean", "Use = or !=.")
         return _definite(COMPARISONS[test.sign](left, right))
 
-    def misfit(self, test: Test, kind: str, remedy: str = "") -> ConditionError:
+    def misfit(self, test: ColumnTest, kind: str, remedy: str = "") -> ConditionError:
         value = test.value
         if not remedy:
             remedy = (
@@ -318,7 +318,7 @@ class _Parser:
             sign = PRESENT if self._word("not") else NULL
             if not self._word("null"):
                 self._refuse("'null'")
-            return _test(Test(column, sign), negated=negated)
+            return _test(ColumnTest(column, sign), negated=negated)
         negated ^= self._word("not")
         if self._word("in"):
             return self._in(column, negated=negated)
@@ -326,7 +326,7 @@ class _Parser:
             low = self._value()
             if not self._word("and"):
                 self._refuse("'and'")
-            bounds = [Test(column, ">=", low), Test(column, "<=", self._value())]
+            bounds = [ColumnTest(column, ">=", low), ColumnTest(column, "<=", self._value())]
             return _all_of(bounds, negated=negated)
         if self._word("starts"):
             if not self._word("with"):
@@ -335,7 +335,7 @@ class _Parser:
         kind, text, _ = self._peek()
         if kind == "sign" and text in _SIGNS:
             self._place += 1
-            return _test(Test(column, _SIGNS[text], self._value()), negated=negated)
+            return _test(ColumnTest(column, _SIGNS[text], self._value()), negated=negated)
         if kind == "name" and text.lower() in ("like", "ilike"):
             self._refuse("'starts with' (there is no LIKE)")
         return self._refuse("= != < <= > >= in, between, 'starts with' or is")
@@ -345,7 +345,7 @@ class _Parser:
             self._refuse("'('")
         tests: list[Node] = []
         while not tests or self._sign(","):
-            tests.append(_test(Test(column, "=", self._value()), negated=negated))
+            tests.append(_test(ColumnTest(column, "=", self._value()), negated=negated))
         if not self._sign(")"):
             self._refuse("',' or ')'")
         return _join("or", tests, negated=negated)
@@ -357,8 +357,8 @@ class _Parser:
             self._place -= 1
             self._refuse("text in single quotes that is not empty")
         after = _after(str(start))
-        tests = [Test(column, ">=", start)]
-        return _all_of(tests + ([Test(column, "<", after)] if after else []), negated=negated)
+        tests = [ColumnTest(column, ">=", start)]
+        return _all_of(tests + ([ColumnTest(column, "<", after)] if after else []), negated=negated)
 
     def _column(self) -> str:
         kind, text, _ = self._peek()
@@ -420,11 +420,11 @@ _DEEPEST = 50
 """The most levels of parentheses and `not`: parsers of engines have a limit, too."""
 
 
-def _test(test: Test, *, negated: bool) -> Test:
-    return Test(test.column, _OPPOSITE[test.sign], test.value) if negated else test
+def _test(test: ColumnTest, *, negated: bool) -> ColumnTest:
+    return ColumnTest(test.column, _OPPOSITE[test.sign], test.value) if negated else test
 
 
-def _all_of(tests: Sequence[Test], *, negated: bool) -> Node:
+def _all_of(tests: Sequence[ColumnTest], *, negated: bool) -> Node:
     return _join("and", [_test(test, negated=negated) for test in tests], negated=negated)
 
 
@@ -435,8 +435,8 @@ def _join(word: str, parts: Sequence[Node], *, negated: bool) -> Node:
     joint = _OPPOSITE[word] if negated else word
     flat: list[Node] = []
     for part in parts:
-        flat += part.parts if isinstance(part, Group) and part.word == joint else [part]
-    return Group(joint, tuple(flat))
+        flat += part.parts if isinstance(part, ConditionGroup) and part.word == joint else [part]
+    return ConditionGroup(joint, tuple(flat))
 
 
 def _after(start: str) -> str:
@@ -460,8 +460,8 @@ def _quote(value: Value) -> str:
     return format(value, "f").rstrip("0")  # all its digits: normalize() would round to some
 
 
-def _tests(node: Node) -> Iterator[Test]:
-    if isinstance(node, Test):
+def _tests(node: Node) -> Iterator[ColumnTest]:
+    if isinstance(node, ColumnTest):
         yield node
     else:
         for part in node.parts:
@@ -469,7 +469,7 @@ def _tests(node: Node) -> Iterator[Test]:
 
 
 def _keeps(node: Node, cells: Cells) -> bool:
-    if isinstance(node, Group):
+    if isinstance(node, ConditionGroup):
         every = all if node.word == "and" else any
         return every(_keeps(part, cells) for part in node.parts)
     cell = cells(node.column) or None
@@ -485,14 +485,14 @@ def _keeps(node: Node, cells: Cells) -> bool:
 _PLAIN = re.compile(NUMBER, re.ASCII)
 
 
-def holds_of(test: Test, label: Any) -> bool:
+def holds_of(test: ColumnTest, label: Any) -> bool:
     """Return whether a test is true of a label by value (`labels.py`).
 
     None means that it is missing, and so is a label of another kind than the value that it is
     compared with.
 
     Examples:
-        >>> age = Test("age", ">=", Decimal(18))
+        >>> age = ColumnTest("age", ">=", Decimal(18))
         >>> holds_of(age, 18), holds_of(age, "18"), holds_of(age, None)
         (True, False, False)
     """
@@ -526,8 +526,8 @@ def _comparable(label: Any, value: Value) -> tuple[Any, Any] | None:
     return None if moment is None else (label, moment)
 
 
-def _build(node: Node, test: Callable[[Test], Any]) -> Any:
-    if isinstance(node, Test):
+def _build(node: Node, test: Callable[[ColumnTest], Any]) -> Any:
+    if isinstance(node, ColumnTest):
         return test(node)
     joint = and_ if node.word == "and" else or_
     return reduce(joint, (_build(part, test) for part in node.parts))

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 
-class Bounds(NamedTuple):
+class IntegerBounds(NamedTuple):
     """The least and the largest whole number of a type."""
 
     lower: int
@@ -20,7 +20,7 @@ class Bounds(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Kind:
+class DataType:
     """A type of single values.
 
     Args:
@@ -105,11 +105,11 @@ class Kind:
         return False
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> IntegerBounds:
         """The whole numbers that it has."""
         if self.family == "signed":
-            return Bounds(-(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1)
-        return Bounds(0, (1 << self.bits) - 1)
+            return IntegerBounds(-(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1)
+        return IntegerBounds(0, (1 << self.bits) - 1)
 
     def to_pyarrow(self) -> Any:
         """Return the type of Arrow that Ibis takes for it."""
@@ -130,29 +130,29 @@ _ARROW |= {"float32": "float32", "float64": "float64"}
 _PLAIN = {
     kind.sql: kind
     for kind in (
-        Kind("boolean", "BOOLEAN", "boolean"),
-        Kind("int8", "TINYINT", "signed", bits=8),
-        Kind("int16", "SMALLINT", "signed", bits=16),
-        Kind("int32", "INTEGER", "signed", bits=32),
-        Kind("int64", "BIGINT", "signed"),
-        Kind("uint8", "UTINYINT", "unsigned", bits=8),
-        Kind("uint16", "USMALLINT", "unsigned", bits=16),
-        Kind("uint32", "UINTEGER", "unsigned", bits=32),
-        Kind("uint64", "UBIGINT", "unsigned"),
-        Kind("float32", "FLOAT", "floating", bits=32),
-        Kind("float64", "DOUBLE", "floating"),
-        Kind("string", "VARCHAR", "string"),
-        Kind("binary", "BLOB", "binary"),
-        Kind("date", "DATE", "date"),
-        Kind("time", "TIME", "time"),
-        Kind("timestamp(0)", "TIMESTAMP_S", "timestamp", scale=0),
-        Kind("timestamp(3)", "TIMESTAMP_MS", "timestamp", scale=3),
-        Kind("timestamp(6)", "TIMESTAMP", "timestamp", scale=6),
-        Kind("timestamp(9)", "TIMESTAMP_NS", "timestamp", scale=9),
-        Kind("timestamp('UTC', 6)", "TIMESTAMP WITH TIME ZONE", "timestamp", scale=6,
+        DataType("boolean", "BOOLEAN", "boolean"),
+        DataType("int8", "TINYINT", "signed", bits=8),
+        DataType("int16", "SMALLINT", "signed", bits=16),
+        DataType("int32", "INTEGER", "signed", bits=32),
+        DataType("int64", "BIGINT", "signed"),
+        DataType("uint8", "UTINYINT", "unsigned", bits=8),
+        DataType("uint16", "USMALLINT", "unsigned", bits=16),
+        DataType("uint32", "UINTEGER", "unsigned", bits=32),
+        DataType("uint64", "UBIGINT", "unsigned"),
+        DataType("float32", "FLOAT", "floating", bits=32),
+        DataType("float64", "DOUBLE", "floating"),
+        DataType("string", "VARCHAR", "string"),
+        DataType("binary", "BLOB", "binary"),
+        DataType("date", "DATE", "date"),
+        DataType("time", "TIME", "time"),
+        DataType("timestamp(0)", "TIMESTAMP_S", "timestamp", scale=0),
+        DataType("timestamp(3)", "TIMESTAMP_MS", "timestamp", scale=3),
+        DataType("timestamp(6)", "TIMESTAMP", "timestamp", scale=6),
+        DataType("timestamp(9)", "TIMESTAMP_NS", "timestamp", scale=9),
+        DataType("timestamp('UTC', 6)", "TIMESTAMP WITH TIME ZONE", "timestamp", scale=6,
              timezone="UTC"),
-        Kind("interval('us')", "INTERVAL", "interval"),
-        Kind("uuid", "UUID", "uuid"),
+        DataType("interval('us')", "INTERVAL", "interval"),
+        DataType("uuid", "UUID", "uuid"),
     )
 }  # fmt: skip
 _NAMED = {kind.name: kind for kind in _PLAIN.values()}
@@ -169,12 +169,12 @@ def kind_of(given: object) -> Any:
 
 
 @cache
-def find_kind(text: str) -> Kind | None:
+def find_kind(text: str) -> DataType | None:
     """Return the type that a name of the engine's or of Ibis's stands for; None: an odd one.
 
     Examples:
         >>> str(find_kind("BIGINT")), str(find_kind("DECIMAL(10,2)")), find_kind("int8").bounds
-        ('int64', 'decimal(10, 2)', Bounds(lower=-128, upper=127))
+        ('int64', 'decimal(10, 2)', IntegerBounds(lower=-128, upper=127))
     """
     plain = _PLAIN.get(text) or _NAMED.get(text)
     if plain is not None:
@@ -187,6 +187,6 @@ def find_kind(text: str) -> Kind | None:
     return None if match is None else _decimal(int(match[1]), int(match[2]))
 
 
-def _decimal(precision: int, scale: int) -> Kind:
+def _decimal(precision: int, scale: int) -> DataType:
     name, sql = f"decimal({precision}, {scale})", f"DECIMAL({precision}, {scale})"
-    return Kind(name, sql, "decimal", precision, scale)
+    return DataType(name, sql, "decimal", precision, scale)

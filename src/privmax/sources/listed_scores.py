@@ -64,7 +64,7 @@ class ListedScores(Mapping[Any, int | Fraction]):
 
     def __init__(self, scale: Scale) -> None:
         self._scale = scale
-        self._parts: list[_Part] = []
+        self._parts: list[_FilePart] = []
 
     def __repr__(self) -> str:
         return "ListedScores(<private>)"
@@ -142,7 +142,7 @@ class ListedScores(Mapping[Any, int | Fraction]):
         labels, (starts, lengths) = [spans[place] for place in places], spans[scored]
         numbers, are_plain = _read_digits(text, starts + lengths, lengths)
         is_empty = np.any([number == 0 for _, number in labels], axis=0)
-        part = _Part(text, labels, numbers, {}, range(line, line + block.lines))
+        part = _FilePart(text, labels, numbers, {}, range(line, line + block.lines))
         end = 0  # rows that count where one is wrong
         try:
             for row in np.flatnonzero(is_empty | ~are_plain).tolist():
@@ -232,7 +232,7 @@ def read_number(text: str, line: Line, scale: Scale) -> int | Fraction:
 
 
 @dataclass(frozen=True, repr=False)
-class _Part:
+class _FilePart:
     """Some rows of the file.
 
     Args:
@@ -250,7 +250,7 @@ class _Part:
     lines: Sequence[Line]
 
     def __repr__(self) -> str:
-        return "_Part(<private>)"
+        return "_FilePart(<private>)"
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -261,10 +261,10 @@ class _Part:
         else:
             self.others[row] = number
 
-    def cut(self, end: int) -> _Part:
+    def cut(self, end: int) -> _FilePart:
         """Return the first rows."""
         spans = [(starts[:end], lengths[:end]) for starts, lengths in self.spans]
-        return _Part(self.text, spans, self.numbers[:end], self.others, self.lines[:end])
+        return _FilePart(self.text, spans, self.numbers[:end], self.others, self.lines[:end])
 
     def label(self, row: int) -> Any:
         """Return the label of a row, a tuple if several columns name a candidate."""
@@ -297,7 +297,7 @@ class _Part:
 class _Labels(Sequence[Any]):
     """The labels of some parts, in their order."""
 
-    parts: list[_Part]
+    parts: list[_FilePart]
 
     def __repr__(self) -> str:
         return "_Labels(<private>)"
@@ -326,7 +326,7 @@ def _no_label(line: Line) -> DataError:
 
 def _pack(
     lines: Sequence[Line], labels: Sequence[Sequence[str]], numbers: Sequence[int | Fraction]
-) -> _Part:
+) -> _FilePart:
     """Return rows that were read one by one as a part."""
     pieces, spans, start = [_PAD], list[Span](), len(_PAD)
     for column in labels:
@@ -335,7 +335,7 @@ def _pack(
         spans.append((start + np.cumsum(lengths) - lengths, lengths))
         start += int(lengths.sum())
         pieces += own
-    part = _Part(b"".join([*pieces, _PAD]), spans, np.zeros(len(lines), np.int64), {}, lines)
+    part = _FilePart(b"".join([*pieces, _PAD]), spans, np.zeros(len(lines), np.int64), {}, lines)
     for row, number in enumerate(numbers):
         part.set_number(row, number)
     return part

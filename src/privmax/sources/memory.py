@@ -19,7 +19,7 @@ from privmax.mechanisms.contract import Outcome
 from privmax.numbers import Number, exact, is_float
 from privmax.profile import LARGEST_UNIVERSE, Profile
 from privmax.sources.base import PlainSource
-from privmax.sources.columns import BigIntegerColumn, Column, FloatColumn, IntegerColumn
+from privmax.sources.columns import BigIntegerColumn, FloatColumn, IntegerColumn, ScoreColumn
 from privmax.sources.containers import column_of, table_of
 from privmax.sources.containers.arrays import ListColumn
 from privmax.sources.listed_scores import ListedScores
@@ -189,7 +189,7 @@ def _within(universe: Universe, labels: Labels, scores: Any) -> tuple[Labels, An
     return everyone, [listed.get(label, 0) for label in everyone], size
 
 
-def scale_scores(scores: Any, scale: Scale) -> Column:
+def scale_scores(scores: Any, scale: Scale) -> ScoreColumn:
     """Return the scores on a scale: only what they are worth makes a difference, not their type."""
     values = _numbers(scores)
     if not isinstance(values, np.ndarray):
@@ -223,7 +223,7 @@ def _numbers(scores: Any) -> Any:
     return values
 
 
-def _integers(values: list[int]) -> Column:
+def _integers(values: list[int]) -> ScoreColumn:
     try:
         return IntegerColumn(np.fromiter(values, np.int64, len(values)))
     except OverflowError:
@@ -271,7 +271,7 @@ def _on_grid(values: list[Any], step: Fraction) -> list[int]:
     return [math.floor(_exact(value) / step) for value in values]
 
 
-def _integers_on_grid(values: NDArray[Any], step: Fraction) -> Column:
+def _integers_on_grid(values: NDArray[Any], step: Fraction) -> ScoreColumn:
     """Return ⌊value / step⌋ of integers, in 64 bits where all that is computed fits."""
     over, under = step.numerator, step.denominator
     largest = max(abs(int(values.min())), abs(int(values.max())))

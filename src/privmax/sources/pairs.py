@@ -95,7 +95,7 @@ class Pairs:
             engine.begin(table, opened)
             self._keys, pairs = self._number(table, names, columns, salt, labels)
             self.number = self._count_keys()
-            self.everyone = Ballots(self, pairs, np.arange(self.number))
+            self.everyone = PairBallots(self, pairs, np.arange(self.number))
             self._stack = opened.pop_all()
 
     def __repr__(self) -> str:
@@ -219,7 +219,7 @@ class Pairs:
         return self._engine.hash_values([column], str(turn))
 
 
-class Ballots:
+class PairBallots:
     """The pairs of some keys, and what individuals give to those.
 
     Args:
@@ -235,7 +235,7 @@ class Ballots:
         self._source = table if source is None else source
 
     def __repr__(self) -> str:
-        return "Ballots(<private>)"
+        return "PairBallots(<private>)"
 
     @cached_property
     def people(self) -> int:
@@ -243,15 +243,15 @@ class Ballots:
         [(people,)] = self._pairs.ask(self._degrees.aggregate(people=self._degrees.count()))
         return int(people)
 
-    def among(self, keys: Integers) -> Ballots:
+    def among(self, keys: Integers) -> PairBallots:
         """The pairs of fewer keys. The engine keeps those that are left the first time: later few
         are gone, and it is as fast to pass over them.
         """
         pairs = self._pairs
         left = self._source.join(pairs.table({KEY: keys}), KEY).select(USER, KEY, COIN)
         if self is pairs.everyone:
-            return Ballots(pairs, pairs.keep(left), keys)
-        return Ballots(pairs, left, keys, self._source)
+            return PairBallots(pairs, pairs.keep(left), keys)
+        return PairBallots(pairs, left, keys, self._source)
 
     def tally(self, most: int) -> list[int]:
         """Count the individuals with 1, 2, … keys; the last number is for `most` keys or more."""

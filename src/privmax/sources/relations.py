@@ -2,11 +2,11 @@
 
 A file or a frame needs a dozen statements. Ibis writes them too, and takes longer to import than
 the engine takes to count. So a `Relation` offers what this project uses of an Ibis table, under the
-same names, and a `Column` what it uses of a column: code that counts is written once, and either
-kind of table runs it. `tests/engines/test_relations.py` runs both on the same values.
+same names, and a `RelationColumn` what it uses of a column: code that counts is written once, and
+either kind of table runs it. `tests/engines/test_relations.py` runs both on the same values.
 
 A relation never changes. Its columns may be used with it, and with what is made of it by leaving
-out or ordering rows: names mean the same there (`Column.scope`).
+out or ordering rows: names mean the same there (`RelationColumn.scope`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from privmax.sources.kinds import Kind, kind_of
+from privmax.sources.kinds import DataType, kind_of
 
 BOOLEAN, INT64, FLOAT64, TEXT = map(kind_of, ("BOOLEAN", "BIGINT", "DOUBLE", "VARCHAR"))
 
@@ -29,7 +29,7 @@ class Scope:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Column:
+class RelationColumn:
     """An expression over the columns of a relation.
 
     Args:
@@ -45,7 +45,7 @@ class Column:
     name: str | None = None
 
     def __repr__(self) -> str:
-        return "Column(<private>)"
+        return "RelationColumn(<private>)"
 
     __hash__ = None  # type: ignore[assignment]  # == writes a comparison
 
@@ -57,81 +57,81 @@ class Column:
 
     # Comparisons: null where either side is.
 
-    def __eq__(self, other: object) -> Column:  # type: ignore[override]
+    def __eq__(self, other: object) -> RelationColumn:  # type: ignore[override]
         return self._compare("=", other)
 
-    def __ne__(self, other: object) -> Column:  # type: ignore[override]
+    def __ne__(self, other: object) -> RelationColumn:  # type: ignore[override]
         return self._compare("<>", other)
 
-    def __lt__(self, other: object) -> Column:
+    def __lt__(self, other: object) -> RelationColumn:
         return self._compare("<", other)
 
-    def __le__(self, other: object) -> Column:
+    def __le__(self, other: object) -> RelationColumn:
         return self._compare("<=", other)
 
-    def __gt__(self, other: object) -> Column:
+    def __gt__(self, other: object) -> RelationColumn:
         return self._compare(">", other)
 
-    def __ge__(self, other: object) -> Column:
+    def __ge__(self, other: object) -> RelationColumn:
         return self._compare(">=", other)
 
-    def between(self, low: object, high: object) -> Column:
+    def between(self, low: object, high: object) -> RelationColumn:
         return (self >= low) & (self <= high)
 
-    def isin(self, values: Sequence[object]) -> Column:
+    def isin(self, values: Sequence[object]) -> RelationColumn:
         if not values:
             return self._make("FALSE", BOOLEAN)
         listed = ", ".join(column_of(value).sql for value in values)
         return self._make(f"({self.sql} IN ({listed}))", BOOLEAN)
 
-    def isnull(self) -> Column:
+    def isnull(self) -> RelationColumn:
         return self._make(f"({self.sql} IS NULL)", BOOLEAN)
 
-    def notnull(self) -> Column:
+    def notnull(self) -> RelationColumn:
         return self._make(f"({self.sql} IS NOT NULL)", BOOLEAN)
 
-    def isnan(self) -> Column:
+    def isnan(self) -> RelationColumn:
         return self._make(f"isnan({self.sql})", BOOLEAN)
 
-    def re_search(self, pattern: str) -> Column:
+    def re_search(self, pattern: str) -> RelationColumn:
         return self._make(f"regexp_matches({self.sql}, {write(pattern)})", BOOLEAN)
 
-    def __and__(self, other: object) -> Column:
+    def __and__(self, other: object) -> RelationColumn:
         return self._join("({} AND {})", other, BOOLEAN)
 
-    def __or__(self, other: object) -> Column:
+    def __or__(self, other: object) -> RelationColumn:
         return self._join("({} OR {})", other, BOOLEAN)
 
     # Arithmetic.
 
-    def __add__(self, other: object) -> Column:
+    def __add__(self, other: object) -> RelationColumn:
         return self._join("({} + {})", other)
 
-    def __radd__(self, other: object) -> Column:
+    def __radd__(self, other: object) -> RelationColumn:
         return column_of(other) + self
 
-    def __sub__(self, other: object) -> Column:
+    def __sub__(self, other: object) -> RelationColumn:
         return self._join("({} - {})", other)
 
-    def __mul__(self, other: object) -> Column:
+    def __mul__(self, other: object) -> RelationColumn:
         return self._join("({} * {})", other)
 
-    def __rmul__(self, other: object) -> Column:
+    def __rmul__(self, other: object) -> RelationColumn:
         return column_of(other) * self
 
-    def __truediv__(self, other: object) -> Column:
+    def __truediv__(self, other: object) -> RelationColumn:
         return self._join("({} / {})", other, FLOAT64)
 
-    def __rtruediv__(self, other: object) -> Column:
+    def __rtruediv__(self, other: object) -> RelationColumn:
         return column_of(other) / self
 
-    def floor(self) -> Column:
+    def floor(self) -> RelationColumn:
         return self._make(f"CAST(floor({self.sql}) AS BIGINT)", INT64)
 
-    def sqrt(self) -> Column:
+    def sqrt(self) -> RelationColumn:
         return self._make(f"sqrt({self.sql})", FLOAT64)
 
-    def clip(self, lower: object = None, upper: object = None) -> Column:
+    def clip(self, lower: object = None, upper: object = None) -> RelationColumn:
         clipped = self
         for function, bound in (("least", upper), ("greatest", lower)):
             if bound is not None:
@@ -141,80 +141,80 @@ class Column:
 
     # Other values.
 
-    def ifelse(self, yes: object, no: object) -> Column:
+    def ifelse(self, yes: object, no: object) -> RelationColumn:
         first, second = column_of(yes), column_of(no)
         kind = second.kind if yes is None else first.kind
         sql = f"CASE WHEN {self.sql} THEN {first.sql} ELSE {second.sql} END"
-        return Column(f"({sql})", kind, _scope(self, first, second))
+        return RelationColumn(f"({sql})", kind, _scope(self, first, second))
 
-    def fill_null(self, value: object) -> Column:
+    def fill_null(self, value: object) -> RelationColumn:
         return self._join("coalesce({}, {})", value)
 
-    def nullif(self, value: object) -> Column:
+    def nullif(self, value: object) -> RelationColumn:
         return self._join("nullif({}, {})", value)
 
-    def cast(self, kind: object) -> Column:
+    def cast(self, kind: object) -> RelationColumn:
         """Return the values as another type; a type that the column has already is not written."""
         target = kind_of(kind)
         if str(target) == str(self.kind):
             return self
         return self._make(f"CAST({self.sql} AS {target.sql})", target)
 
-    def try_cast(self, kind: object) -> Column:
+    def try_cast(self, kind: object) -> RelationColumn:
         target = kind_of(kind)
         return self._make(f"TRY_CAST({self.sql} AS {target.sql})", target)
 
-    def strip(self) -> Column:
+    def strip(self) -> RelationColumn:
         return self._make(f"trim({self.sql}, {write(_SPACES)})", TEXT)
 
     # Lists of texts.
 
-    def sort(self) -> Column:
+    def sort(self) -> RelationColumn:
         return self._make(f"list_sort({self.sql})", self.kind)
 
-    def join(self, between: str) -> Column:
+    def join(self, between: str) -> RelationColumn:
         return self._make(f"array_to_string({self.sql}, {write(between)})", TEXT)
 
     # Of a group of rows.
 
-    def count(self) -> Column:
+    def count(self) -> RelationColumn:
         return self._make(f"count({self.sql})", INT64)
 
-    def nunique(self) -> Column:
+    def nunique(self) -> RelationColumn:
         return self._make(f"count(DISTINCT {self.sql})", INT64)
 
-    def max(self) -> Column:
+    def max(self) -> RelationColumn:
         return self._make(f"max({self.sql})", self.kind)
 
-    def min(self) -> Column:
+    def min(self) -> RelationColumn:
         return self._make(f"min({self.sql})", self.kind)
 
-    def sum(self) -> Column:
+    def sum(self) -> RelationColumn:
         kind = INT64 if self.kind.is_integer() else self.kind
         return self._make(f"sum({self.sql})", kind)
 
-    def bit_or(self) -> Column:
+    def bit_or(self) -> RelationColumn:
         return self._make(f"bit_or({self.sql})", self.kind)
 
-    def collect(self) -> Column:
+    def collect(self) -> RelationColumn:
         return self._make(f"array_agg({self.sql}) FILTER (WHERE {self.sql} IS NOT NULL)", TEXT)
 
     # Orders.
 
-    def desc(self) -> Column:
+    def desc(self) -> RelationColumn:
         return self._make(f"{self.sql} DESC", self.kind)
 
-    def _make(self, sql: str, kind: Any) -> Column:
-        return Column(sql, kind, self.scope)
+    def _make(self, sql: str, kind: Any) -> RelationColumn:
+        return RelationColumn(sql, kind, self.scope)
 
-    def _compare(self, sign: str, other: object) -> Column:
+    def _compare(self, sign: str, other: object) -> RelationColumn:
         return self._join(f"({{}} {sign} {{}})", other, BOOLEAN)
 
-    def _join(self, form: str, other: object, kind: Any = None) -> Column:
+    def _join(self, form: str, other: object, kind: Any = None) -> RelationColumn:
         right = column_of(other)
         if kind is None:
             kind = FLOAT64 if right.kind.is_floating() else self.kind
-        return Column(form.format(self.sql, right.sql), kind, _scope(self, right))
+        return RelationColumn(form.format(self.sql, right.sql), kind, _scope(self, right))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -230,14 +230,16 @@ class Relation:
 
     backend: Any
     query: str
-    cells: Mapping[str, Column]
+    cells: Mapping[str, RelationColumn]
     scope: Scope
 
     @classmethod
     def of(cls, backend: Any, query: str, kinds: Mapping[str, Any]) -> Relation:
         """Return the relation of a query whose columns have these names and types."""
         scope = Scope()
-        cells = {name: Column(quote_name(name), one, scope, name) for name, one in kinds.items()}
+        cells = {
+            name: RelationColumn(quote_name(name), one, scope, name) for name, one in kinds.items()
+        }
         return cls(backend, query, cells, scope)
 
     def __repr__(self) -> str:
@@ -252,7 +254,7 @@ class Relation:
         """The types of the columns by their names."""
         return {name: one.kind for name, one in self.cells.items()}
 
-    def __getitem__(self, name: str) -> Column:
+    def __getitem__(self, name: str) -> RelationColumn:
         return self.cells[name]
 
     def get_backend(self) -> Any:
@@ -271,7 +273,7 @@ class Relation:
 
     # Rows.
 
-    def filter(self, *conditions: Column) -> Relation:
+    def filter(self, *conditions: RelationColumn) -> Relation:
         if not conditions:
             return self
         self._check(conditions)
@@ -297,7 +299,7 @@ class Relation:
         columns |= {name: column_of(one) for name, one in named.items()}
         return self._make(f"SELECT {_name(columns)} FROM {self.query}", columns)
 
-    def rename(self, columns: Mapping[str, Column]) -> Relation:
+    def rename(self, columns: Mapping[str, RelationColumn]) -> Relation:
         """Return the same rows with other columns, which get these names in no statement.
 
         To the engine names are equal that differ in case; files may have both.
@@ -314,10 +316,10 @@ class Relation:
 
     # Groups.
 
-    def count(self) -> Column:
-        return Column("count(*)", INT64, self.scope)
+    def count(self) -> RelationColumn:
+        return RelationColumn("count(*)", INT64, self.scope)
 
-    def aggregate(self, **named: Column) -> Relation:
+    def aggregate(self, **named: RelationColumn) -> Relation:
         return self._make(f"SELECT {_name(named)} FROM {self.query}", named)
 
     def group_by(self, keys: object) -> GroupedRelation:
@@ -361,20 +363,20 @@ class Relation:
 
     # How they are made.
 
-    def choose(self, given: object) -> list[Column]:
+    def choose(self, given: object) -> list[RelationColumn]:
         """Return columns that are given by themselves or by name, one or several."""
-        several = [given] if isinstance(given, str | Column) else list(_iterable(given))
+        several = [given] if isinstance(given, str | RelationColumn) else list(_iterable(given))
         return [self[one] if isinstance(one, str) else one for one in several]
 
     def _keep(self, query: str) -> Relation:
         return Relation(self.backend, f"({query})", self.cells, self.scope)
 
-    def _make(self, query: str, columns: Mapping[str, Column]) -> Relation:
+    def _make(self, query: str, columns: Mapping[str, RelationColumn]) -> Relation:
         self._check(columns.values())
         kinds = {name: one.kind for name, one in columns.items()}
         return Relation.of(self.backend, f"({query})", kinds)
 
-    def _check(self, columns: Iterable[Column]) -> None:
+    def _check(self, columns: Iterable[RelationColumn]) -> None:
         """Refuse columns of another relation: their names may mean something else here."""
         if any(one.scope not in (None, self.scope) for one in columns):
             raise ValueError("The column is of another relation.")
@@ -385,33 +387,33 @@ class GroupedRelation:
     """The rows of a relation that agree in some columns."""
 
     relation: Relation
-    keys: Sequence[Column]
+    keys: Sequence[RelationColumn]
 
-    def agg(self, **named: Column) -> Relation:
+    def agg(self, **named: RelationColumn) -> Relation:
         columns = {one.get_name(): one for one in self.keys} | named
         rows = self.relation
         query = f"SELECT {_name(columns)} FROM {rows.query} GROUP BY {_list(self.keys)}"
         return rows._make(query, columns)
 
 
-def column_of(value: object) -> Column:
+def column_of(value: object) -> RelationColumn:
     """Return a value of ours as a column; a column as it is."""
-    if isinstance(value, Column):
+    if isinstance(value, RelationColumn):
         return value
     kinds = {bool: BOOLEAN, int: INT64, float: FLOAT64}
-    return Column(write(value), kinds.get(type(value), TEXT))
+    return RelationColumn(write(value), kinds.get(type(value), TEXT))
 
 
-def literal(value: Any, kind: object) -> Column:
+def literal(value: Any, kind: object) -> RelationColumn:
     """Return a value as one of this type, as Ibis writes it."""
     target = kind_of(kind)
     if value is None or isinstance(value, Decimal):
-        return Column(f"CAST({write(value)} AS {target.sql})", target)
+        return RelationColumn(f"CAST({write(value)} AS {target.sql})", target)
     if isinstance(value, float):
-        return Column(f"CAST('{value!r}' AS {target.sql})", target)
+        return RelationColumn(f"CAST('{value!r}' AS {target.sql})", target)
     if isinstance(value, datetime.datetime):
-        return Column(_write_moment(value), target)
-    return Column(write(value), target)
+        return RelationColumn(_write_moment(value), target)
+    return RelationColumn(write(value), target)
 
 
 def write(value: object) -> str:
@@ -434,22 +436,24 @@ def write(value: object) -> str:
     raise TypeError(f"{type(value).__name__} is not written in SQL")
 
 
-def number_rows(function: str, within: Sequence[Column], order: Sequence[Column]) -> Column:
+def number_rows(
+    function: str, within: Sequence[RelationColumn], order: Sequence[RelationColumn]
+) -> RelationColumn:
     """Return the place of each row in an order, from 0, as a window function counts it."""
     groups = f"PARTITION BY {_list(within)} " if within else ""
     window = f"{function}() OVER ({groups}ORDER BY {_list(order)})"
-    return Column(f"({window} - 1)", INT64, _scope(*within, *order))
+    return RelationColumn(f"({window} - 1)", INT64, _scope(*within, *order))
 
 
-def call(name: str, returns: object, *arguments: Any) -> Column:
+def call(name: str, returns: object, *arguments: Any) -> RelationColumn:
     """Call a function of the engine."""
     given = [column_of(one) for one in arguments]
-    return Column(f"{name}({_list(given)})", kind_of(returns), _scope(*given))
+    return RelationColumn(f"{name}({_list(given)})", kind_of(returns), _scope(*given))
 
 
-def cast_always(column: Column, kind: Kind) -> Column:
+def cast_always(column: RelationColumn, kind: DataType) -> RelationColumn:
     """Return a cast that is written even where the column is stated to have that type."""
-    return Column(f"CAST({column.sql} AS {kind.sql})", kind, column.scope)
+    return RelationColumn(f"CAST({column.sql} AS {kind.sql})", kind, column.scope)
 
 
 def quote_name(name: str) -> str:
@@ -470,15 +474,15 @@ def _write_moment(value: datetime.datetime) -> str:
     return f"make_timestamp{'tz' if zone else ''}({parts}{zone})"
 
 
-def _name(columns: Mapping[str, Column]) -> str:
+def _name(columns: Mapping[str, RelationColumn]) -> str:
     return ", ".join(f"{one.sql} AS {quote_name(name)}" for name, one in columns.items())
 
 
-def _list(columns: Sequence[Column]) -> str:
+def _list(columns: Sequence[RelationColumn]) -> str:
     return ", ".join(one.sql for one in columns)
 
 
-def _scope(*columns: Column) -> Scope | None:
+def _scope(*columns: RelationColumn) -> Scope | None:
     scopes = {one.scope for one in columns} - {None}
     if len(scopes) > 1:
         raise ValueError("The columns are of two relations.")

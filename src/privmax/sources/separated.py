@@ -47,7 +47,7 @@ _FAULTS = {
 """The faults of a row, by the message of Python's reader."""
 
 
-class Named(NamedTuple):
+class HeaderedFile(NamedTuple):
     """A file whose first line names the columns.
 
     Attributes:
@@ -62,7 +62,9 @@ class Named(NamedTuple):
 
 
 @contextmanager
-def open_named(place: Any, dialect: Dialect = PLAIN, *, strip: bool = False) -> Iterator[Named]:
+def open_named(
+    place: Any, dialect: Dialect = PLAIN, *, strip: bool = False
+) -> Iterator[HeaderedFile]:
     """A file of separated values under a line of names.
 
     Args:
@@ -77,7 +79,7 @@ def open_named(place: Any, dialect: Dialect = PLAIN, *, strip: bool = False) -> 
         _, names = next(rows, (1, []))
         if not names:
             raise DataError(_NO_NAMES)
-        yield Named(names, separator, _even(rows, len(names)))
+        yield HeaderedFile(names, separator, _even(rows, len(names)))
 
 
 @contextmanager

@@ -98,7 +98,7 @@ class Values:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Column:
+class TableColumn:
     """One column of private data: values of any types, of which each is read by itself.
 
     Subclasses read the columns of a library, by the types that those declare.
@@ -169,7 +169,7 @@ class Table(ABC):
         return list(self.data.columns)
 
     @abstractmethod
-    def find(self, name: Any) -> Column:
+    def find(self, name: Any) -> TableColumn:
         """Find a column that is there."""
 
     def select(self, names: Sequence[str]) -> Any:
@@ -191,7 +191,7 @@ class Table(ABC):
         """
         return self.select(choose_columns(self.names, needed)), {}
 
-    def column(self, role: str, name: Any, kind: str = "frame") -> Column:
+    def column(self, role: str, name: Any, kind: str = "frame") -> TableColumn:
         """Find the column that an option names, which must be there exactly once.
 
         Args:

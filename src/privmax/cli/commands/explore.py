@@ -18,7 +18,7 @@ from privmax.errors import LedgerError, PrivmaxError, explain_install
 if TYPE_CHECKING:
     from socket import socket as Socket
 
-    from privmax.explore.security import Gate
+    from privmax.explore.security import AccessGate
 
 _DECLARED = {
     "table": "Table of a database.",
@@ -149,7 +149,7 @@ class _Place:
             return listen_at(self.socket)
         return closing(listen(self.host, self.port))
 
-    def announce(self, gate: Gate, number: int) -> None:
+    def announce(self, gate: AccessGate, number: int) -> None:
         if self.socket is not None:
             path = os.path.abspath(self.socket)
             click.echo(f"Forward a port first: ssh -N -L {number}:{path} HOST", err=True)

@@ -36,7 +36,7 @@ from privmax.cli.options import (
 )
 from privmax.cli.output import list_groups, with_counts
 from privmax.cli.passwords import hide_password, locate
-from privmax.cli.run import Job, Output, run_job
+from privmax.cli.run import Output, ReleaseJob, run_job
 from privmax.cli.tables import OutputColumn, OutputTable
 from privmax.display import format_label
 from privmax.errors import ParameterError, refuse_given
@@ -224,7 +224,7 @@ class ItemsetsOptions:
     labels: str | None
     charging: LedgerOptions
 
-    def prepare(self, output: Output) -> Job:
+    def prepare(self, output: Output) -> ReleaseJob:
         from privmax.itemsets.mining import Mining, read_sizes
         from privmax.itemsets.reading.forms import refuse_form
         from privmax.sources.dialect import Dialect, read_delimiter
@@ -272,7 +272,7 @@ class ItemsetsOptions:
                 for rule in release.rules
             ]
 
-        return Job(
+        return ReleaseJob(
             "Mining",
             lambda request: mining.answer(data.open, request, place=locate(self.file, self.table)),
             "itemset",
@@ -287,7 +287,7 @@ class ItemsetsOptions:
             data=data,
         )
 
-    def _job_of_groups(self, mining: Mining, data: Input, show: Show) -> Job:
+    def _job_of_groups(self, mining: Mining, data: Input, show: Show) -> ReleaseJob:
         """The same for each group of --by."""
 
         def list_fields(release: GroupedItemsetRelease) -> dict[str, object]:
@@ -299,7 +299,7 @@ class ItemsetsOptions:
         def list_answers(release: GroupedItemsetRelease) -> list[str]:
             return [f"{format_label(group)}: {_join(show(one))}" for group, one in release.items]
 
-        return Job(
+        return ReleaseJob(
             "Mining",
             lambda request: mining.answer(data.open, request, place=locate(self.file, self.table)),
             "itemset",

@@ -25,7 +25,7 @@ from privmax.cli.options import (
 )
 from privmax.cli.output import with_counts
 from privmax.cli.passwords import hide_password, locate
-from privmax.cli.run import Job, Output, run_job
+from privmax.cli.run import Output, ReleaseJob, run_job
 from privmax.cli.tables import item_table
 from privmax.display import format_label
 from privmax.errors import PrivmaxError
@@ -113,7 +113,7 @@ class KeysOptions:
     other: bool
     charging: LedgerOptions
 
-    def prepare(self, output: Output) -> Job:
+    def prepare(self, output: Output) -> ReleaseJob:
         from privmax.keyset.procedure import KeySearch
         from privmax.keyset.release import AllKeys, KeysEnquiry
         from privmax.sources.dialect import Dialect
@@ -134,7 +134,7 @@ class KeysOptions:
         item = list(self.item) if len(self.item) > 1 else self.item[0]
         columns = Columns(item, self.user, where=self.where, missing_users=self.missing_users)
         enquiry = KeysEnquiry.of(question, columns, dialect)
-        return Job(
+        return ReleaseJob(
             "Counting",
             partial(enquiry.answer, data.open, place=locate(self.file, self.table)),
             "key",

@@ -17,7 +17,7 @@ from privmax.cli.examples import Label
 from privmax.cli.group import Command, Refused, refusal
 from privmax.cli.inputs import Input, explain_sample, find_file
 from privmax.cli.learn.apply import check_alone, predict
-from privmax.cli.learn.bounds import Bounds, DeclaredColumns
+from privmax.cli.learn.bounds import ColumnBounds, DeclaredColumns
 from privmax.cli.learn.classifier import ModelJob
 from privmax.cli.learn.job import AutoJob, LearnJob
 from privmax.cli.learn.rules import CLASSES, RuleClass, RuleJob
@@ -34,7 +34,7 @@ from privmax.cli.options import (
     split_options,
 )
 from privmax.cli.passwords import hide_password, locate, without_urls
-from privmax.cli.run import Job, Output, run_job
+from privmax.cli.run import Output, ReleaseJob, run_job
 from privmax.display import escape_text
 from privmax.errors import DataError, ParameterError, PrivmaxError
 from privmax.mechanisms.registry import MECHANISMS
@@ -211,7 +211,7 @@ class LearnOptions:
     save: str | None
     charging: LedgerOptions
 
-    def prepare(self, output: Output) -> Job:
+    def prepare(self, output: Output) -> ReleaseJob:
         origin = find_file(self.file)
         label = _require(
             "label",
@@ -222,7 +222,7 @@ class LearnOptions:
         labels = _labels(self.labels)
         columns = None if self.features is None else _columns(self.features, label)
         cost = self._price()
-        low, high = Bounds.read("low", self.low), Bounds.read("high", self.high)
+        low, high = ColumnBounds.read("low", self.low), ColumnBounds.read("high", self.high)
         schema = None if self.schema is None else _schema(self.schema, columns, label)
         if schema is not None:
             columns = list(schema.names)
@@ -250,7 +250,7 @@ class LearnOptions:
                 "calibration", True, "one rule gives no chances", "Leave it out, or leave the rule "
                 "to privmax: two labels, and no --hypotheses, --mechanism, --rank or --floor.",
             )  # fmt: skip
-        return Job(
+        return ReleaseJob(
             "Learning",
             learned.answer,
             "rule",

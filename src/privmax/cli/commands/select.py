@@ -40,7 +40,7 @@ from privmax.cli.options import (
 )
 from privmax.cli.output import list_groups, with_counts
 from privmax.cli.passwords import hide_password, locate
-from privmax.cli.run import Job, Output, run_job
+from privmax.cli.run import Output, ReleaseJob, run_job
 from privmax.cli.tables import OutputTable, item_table
 from privmax.display import format_label
 from privmax.errors import PrivmaxError
@@ -183,7 +183,7 @@ class SelectOptions:
     growth: int | None
     charging: LedgerOptions
 
-    def prepare(self, output: Output) -> Job:
+    def prepare(self, output: Output) -> ReleaseJob:
         from privmax.selection import Selection
         from privmax.sources.dialect import Dialect
         from privmax.sources.tables import Columns
@@ -229,7 +229,7 @@ class SelectOptions:
         read = partial(open_data, data, self.item, self.score, columns)
         place = locate(self.file, self.table)
         ready = None if columns else {"item": self.item[0], "score": self.score or "score"}
-        return Job(
+        return ReleaseJob(
             "Counting",
             partial(selection.answer, read, place=place, ready=ready),
             "item",

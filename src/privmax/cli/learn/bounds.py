@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Bounds:
+class ColumnBounds:
     """The values of --low or --high: a number for all columns, and numbers for some."""
 
     option: str
@@ -22,7 +22,7 @@ class Bounds:
     some: Mapping[str, float]
 
     @classmethod
-    def read(cls, option: str, texts: Sequence[str]) -> Bounds:
+    def read(cls, option: str, texts: Sequence[str]) -> ColumnBounds:
         every: float | None = None
         some: dict[str, float] = {}
         for text in texts:
@@ -84,8 +84,8 @@ class DeclaredColumns:
         schema: Of --schema; None: bounds say it.
     """
 
-    low: Bounds
-    high: Bounds
+    low: ColumnBounds
+    high: ColumnBounds
     cells: int | None
     schema: Schema | None = None
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from privmax.itemsets.miner.ranks import Codes, Ints, RankedRows
 
 
-class Limits(NamedTuple):
+class WalkLimits(NamedTuple):
     """The limits of the search of a walk.
 
     Attributes:
@@ -33,7 +33,7 @@ class Limits(NamedTuple):
     rising: bool
 
 
-class Tally(NamedTuple):
+class ItemTally(NamedTuple):
     """Counts of the items that may be added to a set.
 
     Attributes:
@@ -103,7 +103,7 @@ class Trail(NamedTuple):
     held: NDArray[np.uint64]
 
 
-class Found(NamedTuple):
+class FoundSets(NamedTuple):
     """Sets that were found and not yet handed over.
 
     Attributes:
@@ -135,14 +135,14 @@ class Walk(NamedTuple):
 
     table: RankedRows
     pairs: Ints
-    limits: Limits
+    limits: WalkLimits
     state: Ints
-    wide: Tally
-    tally: Tally
+    wide: ItemTally
+    tally: ItemTally
     local: Local
     buckets: Buckets
     trail: Trail
-    results: Found
+    results: FoundSets
 
     def __repr__(self) -> str:
         return "Walk(<private>)"

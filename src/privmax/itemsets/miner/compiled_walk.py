@@ -17,12 +17,12 @@ import numpy as np
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.miner.compiled_state import (
     Buckets,
-    Found,
-    Limits,
+    FoundSets,
+    ItemTally,
     Local,
-    Tally,
     Trail,
     Walk,
+    WalkLimits,
 )
 from privmax.itemsets.miner.ranks import (
     Block,
@@ -196,7 +196,7 @@ def _begin(
     # The walk goes on only where the next step surely fits, so the smallest buffer must have room
     # for any one step.
     room = width + len(local.pairs)
-    results = Found(
+    results = FoundSets(
         supports=np.empty(buffer + room, np.int64),
         sizes=np.empty(buffer + room if named else 0, np.int32),
         items=np.empty(4 * buffer + max(largest, 3) * room if named else 0, np.int32),
@@ -204,10 +204,10 @@ def _begin(
     return Walk(
         table=table,
         pairs=pairs,
-        limits=Limits(sizes.start, largest, most, named, rising),
+        limits=WalkLimits(sizes.start, largest, most, named, rising),
         state=np.array([0, 0, least, 0, 0, 0], np.int64),
-        wide=Tally(np.zeros(width, np.int64), stamps),
-        tally=Tally(np.zeros(width, np.int64), stamps.copy()),
+        wide=ItemTally(np.zeros(width, np.int64), stamps),
+        tally=ItemTally(np.zeros(width, np.int64), stamps.copy()),
         local=local,
         buckets=buckets,
         trail=trail,
@@ -355,7 +355,7 @@ def _walk(walk: Walk) -> bool:
 
 
 @part
-def _fits(results: Found, limits: Limits, state: Ints, sets: int, places: int) -> bool:
+def _fits(results: FoundSets, limits: WalkLimits, state: Ints, sets: int, places: int) -> bool:
     """Return whether the buffers have room for so many sets, of so many items together."""
     if state[SETS] + sets > len(results.supports):
         return False
@@ -436,7 +436,7 @@ def _find_companions(walk: Walk, root: int) -> int:
 
 @part
 def _count_before(
-    table: RankedRows | Local, holders: RankedRows | Buckets, begin: int, end: int, tally: Tally
+    table: RankedRows | Local, holders: RankedRows | Buckets, begin: int, end: int, tally: ItemTally
 ) -> None:
     """Count the items of some rows of a table that come before a place.
 
@@ -463,7 +463,12 @@ def _count_before(
 
 @part
 def _list(
-    results: Found, limits: Limits, state: Ints, names: tuple[Codes, Codes], counts: Ints, size: int
+    results: FoundSets,
+    limits: WalkLimits,
+    state: Ints,
+    names: tuple[Codes, Codes],
+    counts: Ints,
+    size: int,
 ) -> int:
     """List the sets that add one of the first items to the current set.
 

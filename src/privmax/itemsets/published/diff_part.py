@@ -94,11 +94,13 @@ class DiffPart(Method):
         if not records.items:
             return {}
         root = (0, records.items)
-        whole_part = _Part((root,), self.parts()["splits"], np.flatnonzero(records.lengths() > 0))
+        whole_part = _Partition(
+            (root,), self.parts()["splits"], np.flatnonzero(records.lengths() > 0)
+        )
         released: dict[tuple[int, ...], int] = {}
         # Highest noisy number first; the second entry settles ties by age, so that no private value
         # is compared.
-        queue: list[tuple[int, int, _Part]] = [(0, 0, whole_part)]
+        queue: list[tuple[int, int, _Partition]] = [(0, 0, whole_part)]
         made = splits = 0
         while queue:
             _, _, part = heapq.heappop(queue)
@@ -127,7 +129,9 @@ class DiffPart(Method):
                     cut = tuple(sorted({*part.cut, *below} - {node}))
                     made += 1
                     rows = part.rows[patterns == pattern]
-                    heapq.heappush(queue, (-count, made, _Part(cut, part.budget - share, rows)))
+                    heapq.heappush(
+                        queue, (-count, made, _Partition(cut, part.budget - share, rows))
+                    )
         return released
 
     def _passes(self, count: int, epsilon: Fraction) -> bool:
@@ -143,7 +147,7 @@ class DiffPart(Method):
 
 
 @dataclass(frozen=True, repr=False)
-class _Part:
+class _Partition:
     """Rows with the same cut, and the budget left for splits below it."""
 
     cut: tuple[Node, ...]
@@ -151,7 +155,7 @@ class _Part:
     rows: NDArray[np.intp]
 
     def __repr__(self) -> str:
-        return "_Part(<private>)"
+        return "_Partition(<private>)"
 
     def widest(self) -> Node | None:
         """Return the node to split at: the first of those with most codes below.

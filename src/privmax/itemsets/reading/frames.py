@@ -18,7 +18,7 @@ from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.reading.codes import code_items, group_entries, group_rows
 from privmax.itemsets.reading.flags import refuse_items
 from privmax.labels import item_label
-from privmax.sources.table import Column, Numbers, Table
+from privmax.sources.table import Numbers, Table, TableColumn
 from privmax.sources.users import NO_USER
 
 _OTHER = (
@@ -146,7 +146,7 @@ def rows_with_users(table: Table, user: Any) -> Table:
     return table.take(np.flatnonzero(numbers >= 0))
 
 
-def _ones(column: Column) -> Numbers:
+def _ones(column: TableColumn) -> Numbers:
     """Return the rows in which a column of zeros and ones, or of booleans, holds a one."""
     if column.has_missing():
         raise DataError(

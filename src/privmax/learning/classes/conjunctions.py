@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from privmax.errors import DataError
 from privmax.learning.classes.contract import Codes, Shape, Tunable, check_two_labels
 from privmax.learning.classes.covers.branches import Words
-from privmax.learning.classes.covers.order import Order
+from privmax.learning.classes.covers.order import ConjunctionOrder
 from privmax.learning.classes.covers.search import Covers
 from privmax.learning.classes.grid import Bound, Thresholds, cells_of
 from privmax.learning.classes.stumps import (
@@ -143,9 +143,9 @@ class _Rules(Tunable):
     def size(self, shape: Shape) -> int:
         return self._order(shape).size
 
-    def _order(self, shape: Shape) -> Order:
+    def _order(self, shape: Shape) -> ConjunctionOrder:
         check_two_labels(shape, type(self).__name__)
-        return Order.of(
+        return ConjunctionOrder.of(
             whole("literals", self.literals, least=0), [len(cut) for cut in self._cuts(shape)]
         )
 

@@ -244,13 +244,13 @@ class LinearGrid(Tunable):
     def _library(self) -> str | None:
         return cast("str | None", self.array)
 
-    def _splitting(self, tally: Tally, features: int) -> Split:
+    def _splitting(self, tally: OffsetTally, features: int) -> Split:
         """Return what puts rows on the grid: the tally's own way, or the cells of the schema."""
         if self.schema is None:
             return tally.splitting(self._grid.cuts(features), self.levels)
         return _split_on_host(_placing(self._grid, self.schema, features))
 
-    def _tally(self) -> Tally:
+    def _tally(self) -> OffsetTally:
         """Return the counter: the fused kernel where it can run."""
         if self._library == "torch" and str(self.device).startswith("cuda"):
             try:
@@ -304,7 +304,7 @@ class HalfSpace:
         return says
 
 
-class Tally(Protocol):
+class OffsetTally(Protocol):
     """Counts of the examples at or above the threshold, by offset and direction.
 
     It is private.
@@ -324,7 +324,7 @@ class Tally(Protocol):
 
 
 class Products:
-    """`Tally` by matrix products, in any library that follows the array API standard.
+    """`OffsetTally` by matrix products, in any library that follows the array API standard.
 
     Args:
         block: How many examples and how many directions are multiplied at a time; None: what suits

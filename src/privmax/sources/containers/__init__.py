@@ -13,7 +13,7 @@ from privmax.sources.containers.arrays import ArrayColumn, ListColumn
 from privmax.sources.containers.arrow import ArrowColumn, ArrowTable
 from privmax.sources.containers.pandas import PandasColumn, PandasTable
 from privmax.sources.containers.polars import PolarsColumn, PolarsTable
-from privmax.sources.table import Column, Table
+from privmax.sources.table import Table, TableColumn
 
 
 def table_of(data: object) -> Table | None:
@@ -34,7 +34,7 @@ def table_of(data: object) -> Table | None:
     return None
 
 
-def column_of(values: object) -> Column:
+def column_of(values: object) -> TableColumn:
     """Return the column that values are: of pandas, polars, Arrow or NumPy, or any other iterable.
 
     Examples:

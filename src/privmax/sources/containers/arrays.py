@@ -15,13 +15,13 @@ from privmax.sources.table import (
     OTHER,
     TEXT,
     Candidates,
-    Column,
+    TableColumn,
     Values,
     no_scores,
 )
 
 
-class ListColumn(Column):
+class ListColumn(TableColumn):
     """A list, or any other iterable of values."""
 
     def read_scores(self) -> Any:
@@ -33,7 +33,7 @@ class ListColumn(Column):
         return super().read_candidates()
 
 
-class ArrayColumn(Column):
+class ArrayColumn(TableColumn):
     """An array of NumPy."""
 
     def has_missing(self) -> bool:

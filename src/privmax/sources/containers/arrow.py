@@ -13,17 +13,17 @@ from privmax.sources.table import (
     MIXED,
     OTHER,
     TEXT,
-    Column,
     LazyLabels,
     Lists,
     Numbered,
     Table,
+    TableColumn,
     Values,
     number_list,
 )
 
 
-class ArrowColumn(Column):
+class ArrowColumn(TableColumn):
     """An array of Arrow, or a chunked one."""
 
     def number_labels(self) -> Numbered:
@@ -107,7 +107,7 @@ class ArrowTable(Table):
     def names(self) -> list[Any]:
         return list(self.data.schema.names)
 
-    def find(self, name: Any) -> Column:
+    def find(self, name: Any) -> TableColumn:
         return ArrowColumn(self.data.column(name))
 
     def select(self, names: Sequence[str]) -> Any:

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from privmax.errors import DataError
 from privmax.labels import UNKNOWN, identify, is_missing, is_unknown, key_by_name, read_label
-from privmax.sources.conditions import Condition, Test, holds_of, is_moment
+from privmax.sources.conditions import ColumnTest, Condition, holds_of, is_moment
 from privmax.sources.containers.arrays import read_array
 from privmax.sources.containers.arrow import ArrowColumn
 from privmax.sources.engines.base import choose_columns
@@ -41,12 +41,12 @@ from privmax.sources.table import (
     OTHER,
     TEXT,
     Candidates,
-    Column,
     LazyLabels,
     Lists,
     Numbered,
     Numbers,
     Table,
+    TableColumn,
     Values,
     no_scores,
     to_objects,
@@ -75,7 +75,7 @@ _HASHABLE = {str, int, bool, float, bytes, type(None)}
 """Types of Python that are equal exactly where their labels are the same, or both missing."""
 
 
-class PandasColumn(Column):
+class PandasColumn(TableColumn):
     """A Series, an Index, or an array of pandas."""
 
     def number_labels(self) -> Numbered:
@@ -146,7 +146,7 @@ class PandasColumn(Column):
 class PandasTable(Table):
     """A DataFrame, whose columns may have names of any type."""
 
-    def find(self, name: Any) -> Column:
+    def find(self, name: Any) -> TableColumn:
         return PandasColumn(self.data[name])
 
     def to_arrow(
@@ -346,7 +346,7 @@ def keep_rows(frame: Any, where: Condition) -> Any:
     where.check([name for name in frame.columns if isinstance(name, str)], shown=True)
     read: dict[str, tuple[Numbers, list[Any]]] = {}
 
-    def keep(test: Test) -> NDArray[np.bool_]:
+    def keep(test: ColumnTest) -> NDArray[np.bool_]:
         column = frame[test.column]
         if not _can_compare(value_kind(column), test):
             raise where.misfit(test, value_kind(column))
@@ -360,7 +360,7 @@ def keep_rows(frame: Any, where: Condition) -> Any:
     return frame[where.build(keep)]
 
 
-def _can_compare(kind: str, test: Test) -> bool:
+def _can_compare(kind: str, test: ColumnTest) -> bool:
     """Return whether a column of this kind may hold values that a test can be true of."""
     if isinstance(test.value, bool):
         return kind in (NUMBERS, ANY) and test.sign in ("=", "!=")

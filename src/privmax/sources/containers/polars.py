@@ -17,17 +17,17 @@ from privmax.sources.table import (
     MIXED,
     OTHER,
     TEXT,
-    Column,
     LazyLabels,
     Lists,
     Numbered,
     Table,
+    TableColumn,
     Values,
     number_list,
 )
 
 
-class PolarsColumn(Column):
+class PolarsColumn(TableColumn):
     """A Series."""
 
     def number_labels(self) -> Numbered:
@@ -51,7 +51,7 @@ class PolarsColumn(Column):
     def read_labels(self) -> Sequence[Any]:
         column, kind = self.values, self.values.dtype
         if kind == sys.modules["polars"].Object:
-            return Column(column.to_list()).read_labels()
+            return TableColumn(column.to_list()).read_labels()
         missing = self.has_missing() or (kind.is_float() and column.is_nan().any())
         repeated = column.n_unique() < len(column)
         if kind.is_temporal():  # of a far date polars gives no value of Python
@@ -100,7 +100,7 @@ class PolarsColumn(Column):
 class PolarsTable(Table):
     """A DataFrame; what is lazy is counted by polars itself."""
 
-    def find(self, name: Any) -> Column:
+    def find(self, name: Any) -> TableColumn:
         return PolarsColumn(self.data[name])
 
     def select(self, names: Sequence[str]) -> Any:

@@ -568,7 +568,7 @@ def as_text(column: Any) -> Any:
 
     Ibis leaves it out where it believes that the column is text already.
     """
-    if isinstance(column, relations.Column):
+    if isinstance(column, relations.RelationColumn):
         return relations.cast_always(column, relations.TEXT)
     from ibis.expr import datatypes, operations
 
@@ -577,7 +577,7 @@ def as_text(column: Any) -> Any:
 
 def call(name: str, returns: Any, *arguments: Any) -> Any:
     """Call a function of the engine that Ibis does not know, with one to three arguments."""
-    if any(isinstance(one, relations.Column) for one in arguments):
+    if any(isinstance(one, relations.RelationColumn) for one in arguments):
         return relations.call(name, returns, *arguments)
     import ibis
 

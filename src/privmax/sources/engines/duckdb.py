@@ -28,7 +28,7 @@ from privmax.sources.engines.base import (
 )
 from privmax.sources.kinds import find_kind, kind_of
 from privmax.sources.places import differs
-from privmax.sources.relations import Column, Relation, quote_name
+from privmax.sources.relations import Relation, RelationColumn, quote_name
 
 _OURS = "privmax_opened_it"
 """Marks a connection that reads files or frames for us: no column has a collation there, and text
@@ -105,7 +105,7 @@ class DuckDB(ArrowEngine):
     @classmethod
     def open_memory(cls, stack: ExitStack) -> Any:
         check_ibis()  # which brings the engine along, and reads types that are rare
-        connection = ask(f"starting {cls.title}", Connection)
+        connection = ask(f"starting {cls.title}", DuckDBConnection)
         return ask(f"starting {cls.title}", prepare, connection, stack)
 
     @classmethod
@@ -207,7 +207,7 @@ class DuckDB(ArrowEngine):
 
     @classmethod
     def of(cls, backend: Any) -> Engine:
-        return Embedded(backend) if isinstance(backend, Connection) else cls(backend)
+        return Embedded(backend) if isinstance(backend, DuckDBConnection) else cls(backend)
 
     @property
     def keys_are_bytes(self) -> bool:  # type: ignore[override]  # of a class it is a constant
@@ -316,7 +316,7 @@ class DuckDB(ArrowEngine):
         self.backend.drop_view(name, force=True)
 
 
-class Connection:
+class DuckDBConnection:
     """A new database in memory that reads files or frames for us: what Ibis would wrap.
 
     Its methods are those of Ibis that are asked for. Its tables are relations.
@@ -384,7 +384,7 @@ class Embedded(DuckDB):
         return relations.literal(None, kind)
 
     def number_rows(self, order: Any, within: Sequence[Any] | None = None) -> Any:
-        ordered = [order] if isinstance(order, Column) else list(order)
+        ordered = [order] if isinstance(order, RelationColumn) else list(order)
         return relations.number_rows("row_number", within or (), ordered)
 
     def rank_rows(self, order: Sequence[Any]) -> Any:
@@ -723,7 +723,7 @@ def _keep_times_of_day(column: Any) -> Any:
         number, day = call("epoch_ns", "int64", column), 24 * 60 * 60 * 10**9
     else:
         return column
-    if isinstance(column, Column):
+    if isinstance(column, RelationColumn):
         return number.between(0, day).ifelse(column, None)
     import ibis
 

@@ -57,7 +57,10 @@ def _numbers(dp: Any) -> Iterator[Subject]:
 def _thresholds(dp: Any) -> Iterator[Subject]:
     """Yield a key with a count of 1, which may be there or not."""
     counts = dp.map_domain(dp.atom_domain(T=str), dp.atom_domain(T="i64"))
-    pairs: list[Pair] = [(_Counts(), _Counts(a=1)), (_Counts(a=3), _Counts(a=4))]
+    pairs: list[Pair] = [
+        (_HashableCounts(), _HashableCounts(a=1)),
+        (_HashableCounts(a=3), _HashableCounts(a=4)),
+    ]
     known = {"make_laplace_threshold": False, "make_gaussian_threshold": True}
     if not hasattr(dp, "l01inf_distance"):  # before 0.14
         made = dp.m.make_laplace_threshold(counts, dp.l1_distance(T="i64"), scale=1.0, threshold=5)
@@ -71,7 +74,7 @@ def _thresholds(dp: Any) -> Iterator[Subject]:
         yield _subject(f"{name}, i64", made, made.map((1, 1, 1)), pairs, rho=rho, source=source)
 
 
-class _Counts(dict[str, int]):
+class _HashableCounts(dict[str, int]):
     """A histogram that is hashable, as data sets of pairs are."""
 
     def __hash__(self) -> int:  # type: ignore[override]

@@ -18,10 +18,10 @@ from privmax.cli.commands.budget.changing import (
 from privmax.cli.commands.budget.checking import unblock_command, verify_command
 from privmax.cli.commands.budget.history import export_command, history_command
 from privmax.cli.commands.budget.showing import list_command, show_command
-from privmax.cli.group import Group
+from privmax.cli.group import CommandGroup
 
 
-@click.group("budget", cls=Group)
+@click.group("budget", cls=CommandGroup)
 def command() -> None:
     """Create, show, raise and check a privacy budget.
 

@@ -23,7 +23,7 @@ class BitRows(NamedTuple):
     width: int
 
 
-class Test(NamedTuple):
+class BitTest(NamedTuple):
     """A test that rows pass or fail.
 
     Attributes:
@@ -37,7 +37,7 @@ class Test(NamedTuple):
     skip: int
 
 
-class Columns(NamedTuple):
+class ColumnBits(NamedTuple):
     """Columns as sets of rows.
 
     Attributes:
@@ -125,7 +125,7 @@ class Space(NamedTuple):
     buffer: Words
 
 
-class Pairs(NamedTuple):
+class PairCounts(NamedTuple):
     """Counts of the pairs of columns that matter, by their places among those.
 
     Attributes:

@@ -20,12 +20,12 @@ from privmax.kernels import count_ones, entry, part, step
 from privmax.learning.classes.covers.branches import Branch, Goal, Ints, Words
 from privmax.learning.classes.covers.compiled_state import (
     BitRows,
-    Columns,
+    BitTest,
+    ColumnBits,
     Node,
-    Pairs,
+    PairCounts,
     Space,
     Stack,
-    Test,
 )
 
 LANES = 8
@@ -54,7 +54,7 @@ def tell_of_compiling() -> None:
 
 def walk(branch: Branch, goal: Goal) -> None:
     """As in `numpy_walk.py`."""
-    test = Test(branch.test >> 1, 1 - (branch.test & 1), 0)
+    test = BitTest(branch.test >> 1, 1 - (branch.test & 1), 0)
     _walk(_whole(branch.positives), _whole(branch.negatives), test, branch.literals, goal, MOST)
 
 
@@ -131,7 +131,7 @@ def _count_bits(rows: BitRows, block: Words, counts: Ints) -> None:
 
 @step
 def _turn_rows(rows: BitRows, block: Words, counts: Ints, bits: Words) -> None:
-    """The same, and the columns as sets of rows, as in `Columns`."""
+    """The same, and the columns as sets of rows, as in `ColumnBits`."""
     length = _length(rows.number)
     for group in range((rows.number + GROUP - 1) // GROUP):
         for word in range(rows.width):
@@ -146,7 +146,7 @@ def _turn_rows(rows: BitRows, block: Words, counts: Ints, bits: Words) -> None:
 
 
 @part
-def _count_passing(rows: BitRows, test: Test) -> int:
+def _count_passing(rows: BitRows, test: BitTest) -> int:
     """Return how many rows pass a test."""
     words, width = rows.words, rows.width
     word, shift, want = test.column >> 6, np.uint64(test.column & 63), np.uint64(test.want)
@@ -157,7 +157,7 @@ def _count_passing(rows: BitRows, test: Test) -> int:
 
 
 @step
-def _select(rows: BitRows, test: Test, out: Words, to: int) -> None:
+def _select(rows: BitRows, test: BitTest, out: Words, to: int) -> None:
     """Select the rows that pass a test, without their first words.
 
     One row more than there are must fit.
@@ -178,7 +178,7 @@ def _select(rows: BitRows, test: Test, out: Words, to: int) -> None:
 
 
 @step
-def _refute(rows: BitRows, test: Test, node: Node, space: Space, base: int, floor: int) -> bool:
+def _refute(rows: BitRows, test: BitTest, node: Node, space: Space, base: int, floor: int) -> bool:
     """Count negatives only until no child can be above the floor any more, and then say True."""
     words, width, skip = rows.words, rows.width, test.skip
     left = width - skip
@@ -220,13 +220,13 @@ def _tell(goal: Goal, difference: int, times: int, floor: int) -> int:
 
 
 @part
-def _begin(columns: Columns, column: int) -> int:
+def _begin(columns: ColumnBits, column: int) -> int:
     """Return where a column begins."""
     return (column - columns.base) * columns.length
 
 
 @part
-def _count_shared(mine: Words, columns: Columns, column: int) -> int:
+def _count_shared(mine: Words, columns: ColumnBits, column: int) -> int:
     """Return how many rows a set has in common with a column."""
     begin = _begin(columns, column)
     number: int = _count_common(mine, columns.bits[begin : begin + columns.length])
@@ -234,7 +234,7 @@ def _count_shared(mine: Words, columns: Columns, column: int) -> int:
 
 
 @step
-def _look_ahead(node: Node, after: Ints, columns: Columns, floor: int) -> bool:
+def _look_ahead(node: Node, after: Ints, columns: ColumnBits, floor: int) -> bool:
     """Mark the children with a child above the floor by positives alone; return if any has one."""
     some = False
     chosen, kept, positives, go = node.chosen, node.kept, node.positives, node.go
@@ -262,13 +262,15 @@ def _look_ahead(node: Node, after: Ints, columns: Columns, floor: int) -> bool:
 
 
 @step
-def _count_few(node: Node, yes: Columns, no: Columns, literals: int, goal: Goal, floor: int) -> int:
+def _count_few(
+    node: Node, yes: ColumnBits, no: ColumnBits, literals: int, goal: Goal, floor: int
+) -> int:
     """Count the pairs and, if `literals` is 3, triples below a node.
 
     A complement is counted by subtraction.
     """
     count = len(node.chosen) if literals == 3 else 1
-    pairs = Pairs(
+    pairs = PairCounts(
         np.empty((count, count), np.int64),
         np.empty((count, count), np.int64),
         np.zeros((count, count), np.bool_),
@@ -299,9 +301,9 @@ def _count_removed(node: Node, floor: int, removed: Ints) -> None:
 @step
 def _record_pairs(
     node: Node,
-    yes: Columns,
-    no: Columns,
-    pairs: Pairs,
+    yes: ColumnBits,
+    no: ColumnBits,
+    pairs: PairCounts,
     removed: Ints,
     triples: bool,
     goal: Goal,
@@ -352,9 +354,9 @@ def _record_pairs(
 @step
 def _record_triples(
     node: Node,
-    yes: Columns,
-    no: Columns,
-    pairs: Pairs,
+    yes: ColumnBits,
+    no: ColumnBits,
+    pairs: PairCounts,
     spare: tuple[Words, Words],
     goal: Goal,
     floor: int,
@@ -464,7 +466,7 @@ def _bound(node: Node, after: Ints, more: int, floor: int) -> None:
 
 @entry
 def _walk(
-    positives: BitRows, negatives: BitRows, test: Test, literals: int, goal: Goal, most: int
+    positives: BitRows, negatives: BitRows, test: BitTest, literals: int, goal: Goal, most: int
 ) -> None:
     """Count a branch, depth first. `literals` tests may follow the first; MOST is `most`."""
     after = goal.after
@@ -570,11 +572,11 @@ def _length(rows: int) -> int:
 
 
 @part
-def _test(stack: Stack, depth: int, words: int) -> Test:
+def _test(stack: Stack, depth: int, words: int) -> BitTest:
     """Return the test of a node, of the rows of its parent, which have lost their first words."""
     lost = stack.firsts[depth - 1] >> 6 if depth else 0
     skip = (stack.firsts[depth] >> 6) - lost
-    return Test(stack.tests[depth] - 64 * lost, stack.wants[depth], skip)
+    return BitTest(stack.tests[depth] - 64 * lost, stack.wants[depth], skip)
 
 
 @step
@@ -614,7 +616,7 @@ def _visit_yes(
         return 0, floor
     left[base:] = 0
     node = Node(yes, no, stack.chosen[depth, :chosen], kept, left, stack.go[depth])
-    columns = Columns(space.yes, _length(yes), base)
+    columns = ColumnBits(space.yes, _length(yes), base)
     if more > 1 and _look_ahead(node, goal.after, columns, floor):
         return chosen, floor
     # Only children are left, and most often a part of the negatives is enough to see that none
@@ -664,8 +666,8 @@ def _visit_no(
         return raised
     _turn_rows(rows, space.block, left[base:], space.no)
     floor = _record_children(node, goal, more, True, floor)
-    mine = Columns(space.yes, _length(yes), base)
-    others = Columns(space.no, _length(no), base)
+    mine = ColumnBits(space.yes, _length(yes), base)
+    others = ColumnBits(space.no, _length(no), base)
     floor = _count_few(node, mine, others, more, goal, floor)
     return floor
 

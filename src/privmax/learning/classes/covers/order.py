@@ -22,7 +22,7 @@ integers.
 
 
 @dataclass(frozen=True)
-class Order:
+class ConjunctionOrder:
     """All sets of at most `literals` tests, at most one per feature, as a walk numbers them.
 
     A column is a feature with one of its thresholds, in the order of both; its tests are "at or
@@ -35,7 +35,7 @@ class Order:
             set included; the column begins a feature, or is the end.
 
     Examples:
-        >>> order = Order.of(2, [1, 1])  # two features with one threshold each
+        >>> order = ConjunctionOrder.of(2, [1, 1])  # two features with one threshold each
         >>> order.size, order.tests(2), order.tests(4)
         (9, [0, 2], [1])
     """
@@ -45,7 +45,7 @@ class Order:
     sizes: Ints
 
     @staticmethod
-    def of(literals: int, cuts: Sequence[int]) -> Order:
+    def of(literals: int, cuts: Sequence[int]) -> ConjunctionOrder:
         """For features with so many thresholds each."""
         literals = min(literals, sum(1 for cut in cuts if cut))
         ends = np.cumsum(np.array(cuts, np.int64), dtype=np.int64)
@@ -63,7 +63,7 @@ class Order:
                     "Use fewer literals, features or cells.",
                 )  # fmt: skip
             sizes[end - cut] = later
-        return Order(literals, after, sizes)
+        return ConjunctionOrder(literals, after, sizes)
 
     @property
     def size(self) -> int:

@@ -31,7 +31,7 @@ from privmax.errors import WorkError
 from privmax.learning.classes.covers import numpy_walk
 from privmax.learning.classes.covers.branches import Branch, Flags, Goal, Ints, Words
 from privmax.learning.classes.covers.numpy_walk import keep_passing
-from privmax.learning.classes.covers.order import Order
+from privmax.learning.classes.covers.order import ConjunctionOrder
 from privmax.profile import Level
 
 T = TypeVar("T")
@@ -85,7 +85,7 @@ class _Node:
 
 
 class Covers:
-    """`Scores` of the conjunctions of an `Order`.
+    """`Scores` of the conjunctions of a `ConjunctionOrder`.
 
     Args:
         positives: The rows of label 1, a bit for each column: whether the value is at or above.
@@ -95,12 +95,17 @@ class Covers:
 
     Examples:
         >>> rows = np.array([[1], [1], [0]], np.uint64)  # one column
-        >>> Covers(Order.of(1, [1]), rows, rows[2:], compiled=False).maximum()
+        >>> Covers(ConjunctionOrder.of(1, [1]), rows, rows[2:], compiled=False).maximum()
         3
     """
 
     def __init__(
-        self, order: Order, positives: Words, negatives: Words, *, compiled: bool | None = None
+        self,
+        order: ConjunctionOrder,
+        positives: Words,
+        negatives: Words,
+        *,
+        compiled: bool | None = None,
     ) -> None:
         self._order = order
         self._root = _Node(0, positives, negatives, 0, order.literals)
