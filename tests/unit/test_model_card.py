@@ -36,9 +36,8 @@ from privmax.learning.classifier.model import ClassifierModel, CountedRule
 from privmax.learning.facts import describe_model
 from privmax.learning.learned import Learned
 from privmax.learning.rules import describe_rule
-from privmax.learning.splits import Split
-from privmax.learning.tree import Leaf
-from privmax.learning.tree import Split as Branch
+from privmax.learning.splits import CellSplit
+from privmax.learning.tree import Leaf, Split
 from privmax.testing import SeededCoins
 
 sys.path.append(str(Path(__file__).parent))
@@ -307,7 +306,7 @@ def test_words_of_leaves_say_what_belongs_together(learners):
     learned = Learned.of(learners["tree"], "ill")
     schema = Schema(a=Category(["x", "y"]), b=Number(0, 40, cells=2, missing=True))
     leaf = Leaf((1, 2))
-    node = Branch(0, (0, 2), Branch(1, (0, 1), leaf, leaf), leaf)
+    node = Split(0, (0, 2), Split(1, (0, 1), leaf, leaf), leaf)
     release = replace(learned.release, payload=type(learned.release.payload)((node,)))
     ways = describe_model(replace(learned, schema=schema, release=release)).ways
     either, missing = "a = x or a is not listed", "b < 20 or b is missing"
@@ -350,7 +349,12 @@ def test_chances_in_leaves_are_those_of_predictions(learners):
 
 def test_leaves_that_no_row_is_in_and_tests_that_others_imply_are_left_out(learners):
     age = SCHEMA.columns[0]
-    rule = Tree(0, Split(age, 10), Stump(0, Split(age, 15), 0, 1), Stump(0, Split(age, 15), 0, 1))
+    rule = Tree(
+        0,
+        CellSplit(age, 10),
+        Stump(0, CellSplit(age, 15), 0, 1),
+        Stump(0, CellSplit(age, 15), 0, 1),
+    )
     counted = CountedRule(0, rule, ((1, 2), (3, 4), (5, 6), (7, 8)))
     learned = Learned.of(learners[TREE], "ill")
     model = ClassifierModel(TREE, 500, counted)
@@ -361,7 +365,7 @@ def test_leaves_that_no_row_is_in_and_tests_that_others_imply_are_left_out(learn
         ("age >= 50 and age < 75", "no", (5, 6)),
         ("age >= 75", "yes", (7, 8)),
     ]
-    flat = Tree(0, Split(age, 10), Constant(0), Constant(1))
+    flat = Tree(0, CellSplit(age, 10), Constant(0), Constant(1))
     release = replace(
         release,
         payload=type(release.payload)(

@@ -36,13 +36,12 @@ from privmax.learning.regressor.targets import BINS, bin_width
 from privmax.learning.regressor.terms import RegressorRounds
 from privmax.learning.rules import describe_rule
 from privmax.learning.schema import Schema
-from privmax.learning.splits import Split as Test
-from privmax.learning.splits import join_tests
+from privmax.learning.splits import CellSplit, join_tests
 from privmax.learning.tree import Leaf, Split
 
 ADDITIVE, REGRESSION, TREE = "additive model", "additive regression", "decision tree"
 
-Tests = tuple[tuple[Test, bool], ...]
+Tests = tuple[tuple[CellSplit, bool], ...]
 """Tests, each with whether it is failed."""
 
 CLEAR = 4
@@ -337,9 +336,9 @@ def _leaves(rule: Any, first: int = 0) -> Iterator[tuple[int, Tests, int | None]
         yield first, (), rule.label if isinstance(rule, Constant) else None
 
 
-def _test(rule: Tree | Stump) -> Test:
+def _test(rule: Tree | Stump) -> CellSplit:
     """Return the first test of a rule about a schema."""
-    assert isinstance(rule.threshold, Test), "rules without a schema have numbers"
+    assert isinstance(rule.threshold, CellSplit), "rules without a schema have numbers"
     return rule.threshold
 
 

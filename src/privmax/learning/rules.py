@@ -32,7 +32,7 @@ from privmax.learning.classes.conjunctions import Conjunction, Disjunction, Lite
 from privmax.learning.classes.stumps import Constant, Stump
 from privmax.learning.classes.trees import Tree
 from privmax.learning.schema import Schema
-from privmax.learning.splits import Split, describe_test, find_split, join_tests
+from privmax.learning.splits import CellSplit, describe_test, find_split, join_tests
 
 Rule = Mapping[str, Any]
 
@@ -93,7 +93,7 @@ def _branch(
 
 
 def _name(test: Literal, feature: str) -> Rule:
-    if isinstance(test.threshold, Split):
+    if isinstance(test.threshold, CellSplit):
         return {**test.threshold.to_dict(below=test.below), "feature": feature}
     return {"feature": feature, "threshold": test.threshold, "below": test.below}
 

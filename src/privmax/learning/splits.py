@@ -25,19 +25,19 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Split:
+class CellSplit:
     """One test: whether a value is in this cell or, where cells are ordered, in a higher one.
 
     Missing values of ordered columns are in the lowest cell, so they pass no comparison.
 
     Examples:
         >>> from privmax.learning import Category, Number
-        >>> split = Split(Number(thresholds=[18, 65]).with_name("age"), 1)
+        >>> split = CellSplit(Number(thresholds=[18, 65]).with_name("age"), 1)
         >>> split.rule(), split.rule(below=True)
         ('age >= 18', 'age < 18')
         >>> split.passes(np.array([0, 1, 2])).tolist()
         [False, True, True]
-        >>> Split(Category(["Private"]).with_name("work"), 0).rule(below=True)
+        >>> CellSplit(Category(["Private"]).with_name("work"), 0).rule(below=True)
         'work is not Private'
     """
 
@@ -77,8 +77,8 @@ class Splits:
         # Of two names each cell is where the other is not
         return self.column.cells - (self.column.ordered or self.column.cells == 2)
 
-    def __getitem__(self, place: int) -> Split:
-        return Split(self.column, place + self.column.ordered)
+    def __getitem__(self, place: int) -> CellSplit:
+        return CellSplit(self.column, place + self.column.ordered)
 
     def passes(self, cells: NDArray[Any]) -> NDArray[np.bool_]:
         """Return [test, row]: whether the row passes the test."""
@@ -145,7 +145,7 @@ def join_tests(tests: Sequence[str]) -> str:
     )
 
 
-def find_split(schema: Schema, test: Mapping[str, Any]) -> tuple[Split, bool]:
+def find_split(schema: Schema, test: Mapping[str, Any]) -> tuple[CellSplit, bool]:
     """Return the test of a schema that a test in JSON means, and whether its opposite is meant.
 
     Raises:
@@ -161,7 +161,7 @@ def find_split(schema: Schema, test: Mapping[str, Any]) -> tuple[Split, bool]:
         column = schema.columns[schema.names.index(test["feature"])]
         cell = column.find_test(test)
         if cell is not None and 0 <= cell - column.ordered < len(Splits(column)):
-            split = Split(column, cell)
+            split = CellSplit(column, cell)
             for below in (False, True):
                 if split.to_dict(below=below) == test:
                     return split, below

@@ -143,7 +143,10 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Split:
-    """Rows with some cells of a feature go to the first branch, all others to the second."""
+    """Rows with some cells of a feature go to the first branch, all others to the second.
+
+    Ledgers record the names of this class and of `Leaf` with the models of a search.
+    """
 
     feature: int
     cells: tuple[int, ...]

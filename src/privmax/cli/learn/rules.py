@@ -213,7 +213,8 @@ class RuleJob(LearnJob):
 class Named:
     """A class of hypotheses with the names of the columns it is about.
 
-    With them a ledger tells a request for other columns from this one.
+    With them a ledger tells a request for other columns from this one. It records the names of this
+    class and its subclasses, so they never change.
     """
 
     hypotheses: HypothesisClass

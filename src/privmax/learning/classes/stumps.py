@@ -18,14 +18,14 @@ from privmax.errors import ParameterError
 from privmax.learning.classes.contract import Codes, Counts, Shape, Tunable
 from privmax.learning.classes.grid import Bound, Grid, Thresholds, as_numbers, cells_of
 from privmax.learning.schema import Schema
-from privmax.learning.splits import Split, Splits, splits_of
+from privmax.learning.splits import CellSplit, Splits, splits_of
 
 Ints = NDArray[np.int64]
 Cuts = list[NDArray[np.float64] | Splits]
 """The thresholds of every feature, or the tests of every column of a schema. Those of all features
 are numbered one after another.
 """
-Threshold = float | Split
+Threshold = float | CellSplit
 """A number to compare a feature with, or a test of a column of a schema."""
 
 _ENTRIES = 1 << 20
@@ -193,7 +193,7 @@ def name_cut(feature: int, threshold: Threshold, *, below: bool = False) -> str:
         >>> name_cut(0, 5.0), name_cut(0, 5.0, below=True)
         ('x0 >= 5.0', 'x0 < 5.0')
     """
-    if isinstance(threshold, Split):
+    if isinstance(threshold, CellSplit):
         return threshold.rule(below=below)
     return f"x{feature} {'<' if below else '>='} {threshold}"
 
@@ -207,7 +207,7 @@ def is_below(X: NDArray[Any], feature: int, threshold: Threshold) -> NDArray[np.
         >>> is_below(np.array([[1.0], [np.nan]]), 0, 5.0).tolist()
         [True, False]
     """
-    if isinstance(threshold, Split):
+    if isinstance(threshold, CellSplit):
         return ~threshold.passes(X[:, feature])
     return np.less(as_numbers(X[:, feature]), threshold)
 
@@ -264,7 +264,7 @@ def find_cut(cut: int, cuts: Cuts) -> tuple[int, Threshold]:
     for feature, thresholds in enumerate(cuts):
         if cut < len(thresholds):
             threshold = thresholds[cut]
-            return feature, threshold if isinstance(threshold, Split) else float(threshold)
+            return feature, threshold if isinstance(threshold, CellSplit) else float(threshold)
         cut -= len(thresholds)
     raise IndexError("there are fewer thresholds")
 
