@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
@@ -27,7 +26,7 @@ from privmax.sources.conditions import Condition
 from privmax.sources.databases import open_database
 from privmax.sources.declared import Declared
 from privmax.sources.dialect import PLAIN, Dialect
-from privmax.sources.places import declare
+from privmax.sources.places import declare, path_name
 from privmax.sources.reading import grouped, source
 from privmax.sources.scale import Scale, Scores
 from privmax.sources.tables import Columns
@@ -177,7 +176,7 @@ def open_declared(
         What opens the data when the ledger was asked, and where it is, for the ledger.
     """
     data, table = declared.data, declared.table
-    is_named = issubclass(type(data), (str, os.PathLike))
+    is_named = path_name(data) is not None
     if is_named or table is not None:
         declared.refuse(request)
     if not is_named:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from privmax.cli.inputs import Input
 from privmax.errors import DataError, ParameterError
@@ -65,12 +65,12 @@ def read_examples(
     where = None if source.where is None else Condition.of(source.where)
     with ExitStack() as stack:
         data = source.open(stack)
-        if _is_table(data):
+        if not _is_text(data):
             return _of_table(data, where, (features, label, labels), stack)
         _check_features(data, features)
         names = _names_of(features)
         needed = None if names is None else [*names, *([] if label is None else [label])]
-        with open_records(cast(Place, data), needed, where) as (names, rows):
+        with open_records(data, needed, where) as (names, rows):
             shown = source.dialect.header_is_public
             return _of_text(names, rows, (features, label, labels), shown=shown)
     raise AssertionError  # no context swallows an error
@@ -80,13 +80,13 @@ def read_columns(source: Input, label: str) -> list[str]:
     """Return all columns of such data but the label. No row is read."""
     with ExitStack() as stack:
         data = source.open(stack)
-        if _is_table(data):
+        if not _is_text(data):
             from privmax.sources.reading import as_table
 
             table = as_table(data, [], [], True, stack)
             return _choose_features(table.columns, None, label, shown=_is_shown(data))
         _check_features(data, None)
-        with open_records(cast(Place, data), []) as (names, _):
+        with open_records(data, []) as (names, _):
             return _choose_features(names, None, label, shown=_is_shown(data))
     raise AssertionError
 
@@ -108,11 +108,11 @@ def _check_features(data: object, features: object) -> None:
         )
 
 
-def _is_table(data: object) -> bool:
-    """Return whether an engine reads it: a table or Parquet. Any other file is text."""
+def _is_text(data: object) -> TypeGuard[Place]:
+    """Return whether it is read as text. An engine reads all else: a table, or Parquet."""
     if isinstance(data, Files):
-        return data.kind in ("folder", "parquet")
-    return not is_stream(data)
+        return data.kind not in ("folder", "parquet")
+    return is_stream(data)
 
 
 def _is_shown(data: object) -> bool:
@@ -139,8 +139,8 @@ def _of_text(names: Sequence[str], rows: Rows, question: _Asked, *, shown: bool)
     places = [place_in(names, "features", name) for name in chosen]
     where = None if label is None else place_in(names, "label", label)
     labelled, y = _with_labels(rows, where, labels)
-    if hasattr(features, "codes"):
-        cells = _cells_of_text(labelled, places, cast("Schema", features))
+    if features is not None and not isinstance(features, Sequence):
+        cells = _cells_of_text(labelled, places, features)
         return Examples(chosen, cells, y)
     values, count = array("d"), 0
     for line, row in labelled:
@@ -248,13 +248,13 @@ def _of_table(
     table = as_table(data, needed, [], True, stack)
     chosen = _choose_features(table.columns, features, label, shown=_is_shown(data))
     table = keep_rows(table, where, data)
-    with_schema = hasattr(features, "codes")
-    if with_schema:
+    kind: type[np.generic] = np.float64
+    if features is None or isinstance(features, Sequence):
+        columns = [_as_number(table[name], "features") for name in chosen]
+    else:
         from privmax.learning.expressions import cell_expressions
 
-        columns = list[Any](cell_expressions(cast("Schema", features), table))
-    else:
-        columns = [_as_number(table[name], "features") for name in chosen]
+        columns, kind = list(cell_expressions(features, table)), np.uint16
     if label is not None:
         text = any(isinstance(one, str) for one in labels)
         column = table[label]
@@ -263,7 +263,6 @@ def _of_table(
         columns.append(table[table.columns[0]].isnull().cast("float64"))
     named = table.select(**{f"column_{place}": column for place, column in enumerate(columns)})
     read = ask("reading the rows", named.to_pyarrow)
-    kind = np.uint16 if with_schema else np.float64
     X = np.empty((_some(read.num_rows), len(chosen)), kind)
     for place in range(len(chosen)):
         X[:, place] = read.column(place).to_numpy()

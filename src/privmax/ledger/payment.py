@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from privmax.encoding import encode
 from privmax.errors import (
@@ -26,6 +26,7 @@ from privmax.errors import (
 )
 from privmax.ledger.events import LONGEST
 from privmax.numbers import Number, exact
+from privmax.sources.places import path_name
 
 if TYPE_CHECKING:
     from privmax.ledger.events import Charge
@@ -295,10 +296,7 @@ def source_location(data: object, table: str | None = None) -> str | None:
 
     Of a path the absolute one, and of a database its table too. None for data in memory.
     """
-    # Of the data itself, which may be anything, nothing is asked.
-    if not issubclass(type(data), (str, os.PathLike)):
-        return None
-    path = os.fsdecode(cast(str, data))
+    path = path_name(data)
     if not path or "://" in path:  # no path; a password may stand in it
         return None
     return shorten_place(" ".join(filter(None, (os.path.abspath(path), table))))

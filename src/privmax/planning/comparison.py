@@ -11,7 +11,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import fmean, stdev
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from privmax.choice import draw_outcomes
 from privmax.errors import refuse_given
@@ -346,16 +346,17 @@ def compare_profile(profile: Profile, *, k: int, near: int | None, **options: An
     if near is None and k == 1:
         near = _count_ties(profile)
     planned = plan(universe=Universe(profile.universe), k=k, near=near, **options)
-    rows = [row for row in planned.rows if row.mechanism is not None]
+    able = [(row.mechanism, row) for row in planned.rows if row.mechanism is not None]
     if k == 1:
-        able = [(row, cast(Mechanism, row.mechanism).law(profile)) for row in rows]
+        laws = [mechanism.law(profile) for mechanism, _ in able]
         scores = _everything(profile)
-        highest = max(law.best() for _, law in able)
+        highest = max(law.best() for law in laws)
         contenders = [
-            _contender(row, law, scores, profile.sensitivity, highest) for row, law in able
+            _contender(one, law, scores, profile.sensitivity, highest)
+            for one, law in zip(able, laws, strict=True)
         ]
     else:
-        contenders = _list_contenders(rows, profile, k)
+        contenders = _list_contenders(able, profile, k)
     contenders.sort(key=lambda row: (-round(row.best, 3), not row.chosen))
     unable = {row.name: row.lacks for row in planned.rows if row.lacks is not None}
     return Comparison(
@@ -430,8 +431,14 @@ def _everything(profile: Profile) -> Window:
     return seen
 
 
-def _contender(row: Row, law: Law, scores: Window, sensitivity: int, highest: float) -> Contender:
-    assert row.mechanism is not None
+_Able = tuple[Mechanism, Row]
+"""A mechanism that can serve, and its row in a plan."""
+
+
+def _contender(
+    able: _Able, law: Law, scores: Window, sensitivity: int, highest: float
+) -> Contender:
+    mechanism, row = able
     nothing = min(max(law.none, 0.0), 1.0)
     missed = sum(
         chance * float(_below_the_top(level, law, scores) / sensitivity)
@@ -441,18 +448,18 @@ def _contender(row: Row, law: Law, scores: Window, sensitivity: int, highest: fl
     shortfall = missed / (1 - nothing) if nothing < 1 - SURE else None
     best = min(law.best(), 1.0)
     ahead = best > SURE and best >= highest - CLOSE
-    return Contender(row.mechanism, row.name, best, nothing, shortfall, row.lead, row.chosen, ahead)
+    return Contender(mechanism, row.name, best, nothing, shortfall, row.lead, row.chosen, ahead)
 
 
-def _list_contenders(rows: Sequence[Row], profile: Profile, k: int) -> list[Contender]:
+def _list_contenders(able: Sequence[_Able], profile: Profile, k: int) -> list[Contender]:
     """Return what each finds of the best k, or of all that were seen, where those are fewer."""
     places = k if profile.universe is not None else min(k, sum(profile.down_to(k).counts))
-    results = [(row, expectation(cast(Mechanism, row.mechanism), profile, k)) for row in rows]
-    shares = [one.hits / places if places else 0.0 for _, one in results]
+    results = [expectation(mechanism, profile, k) for mechanism, _ in able]
+    shares = [one.hits / places if places else 0.0 for one in results]
     highest = max(shares)
     return [
         Contender(
-            cast(Mechanism, row.mechanism),
+            mechanism,
             row.name,
             share,
             max(0.0, 1 - one.size / places) if places else 1.0,
@@ -463,7 +470,7 @@ def _list_contenders(rows: Sequence[Row], profile: Profile, k: int) -> list[Cont
             one.size,
             one.error / places if places else 0.0,
         )
-        for (row, one), share in zip(results, shares, strict=True)
+        for (mechanism, row), one, share in zip(able, results, shares, strict=True)
     ]
 
 

@@ -19,7 +19,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeGuard
 
 from privmax.errors import DataError, ParameterError
 from privmax.sources.dialect import PLAIN, Dialect, Transcoded, dialect_of
@@ -125,13 +125,26 @@ def name_kind(name: str) -> str:
     return next((kind for kind, endings in KINDS.items() if lowered.endswith(endings)), "other")
 
 
+def path_name(data: object) -> str | None:
+    """Return the text of a path; None of any other data.
+
+    Nothing is asked of other data, not even its class: nothing was charged yet.
+
+    Examples:
+        >>> path_name("data.csv"), path_name({"data.csv": 3})
+        ('data.csv', None)
+    """
+    return os.fsdecode(data) if _is_path(data) else None
+
+
+def _is_path(data: object) -> TypeGuard[str | os.PathLike[str]]:
+    return issubclass(type(data), (str, os.PathLike))
+
+
 def refuse_by_name(data: object, dialect: Dialect) -> None:
     """Refuse what has no meaning for a file, by its name alone: nothing is opened."""
-    # Nothing is asked of the data itself, not even its class: no request was paid for yet.
-    if not issubclass(type(data), (str, os.PathLike)):
-        return
-    name = os.fsdecode(cast(str, data))
-    if name != "-":
+    name = path_name(data)
+    if name is not None and name != "-":
         dialect.refuse(name_kind(name))
 
 
@@ -145,9 +158,9 @@ def refuse_unreadable(data: object, *, as_table: bool) -> None:
         as_table: Whether rows are counted, where the ending says how the file is read. Otherwise
             a file with another ending may be text.
     """
-    if not issubclass(type(data), (str, os.PathLike)):
+    name = path_name(data)
+    if name is None:
         return
-    name = os.fsdecode(cast(str, data))
     if "://" in name:
         refuse_remote(name)
         return
@@ -165,8 +178,8 @@ def refuse_table(data: object, table: str | None) -> None:
     """Refuse the name of a table where the data is not a database, before any charge."""
     if table is None:
         return
-    is_path = issubclass(type(data), (str, os.PathLike))
-    if not is_path or not is_database(os.fsdecode(cast(str, data))):
+    name = path_name(data)
+    if name is None or not is_database(name):
         raise ParameterError("table", table, NO_DATABASE, describe_database())
 
 
@@ -176,9 +189,8 @@ def require_table(data: object, table: str | None, is_strict: Callable[[], bool]
     A strict ledger is charged before the database can list its tables. Whether it is strict is
     asked only of a database, as that reads the ledger.
     """
-    if table is not None or not issubclass(type(data), (str, os.PathLike)):
-        return
-    if is_database(os.fsdecode(cast(str, data))) and is_strict():
+    name = path_name(data)
+    if table is None and name is not None and is_database(name) and is_strict():
         raise ParameterError("table", None, SEVERAL_TABLES, "Name one of them.")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from click.core import ParameterSource
@@ -192,7 +192,7 @@ def _compare_laws(
     mechanism: str,
     as_json: bool,
     *,
-    universe: str | None,
+    universe: Universe | None,
     candidates: int,
     highest: int,
     growth: int | None,
@@ -203,7 +203,7 @@ def _compare_laws(
 
     if options["epsilon"] is None:
         raise Refused("Missing option '--epsilon'.")
-    where = cast(Universe, universe or ("open" if MECHANISMS[mechanism].abstains else "closed"))
+    where: Universe = universe or ("open" if MECHANISMS[mechanism].abstains else "closed")
     claimed = options.pop("claim_epsilon"), options.pop("claim_delta")
     options["neighbors"] = options["neighbors"] or ADD_REMOVE
     try:

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from privmax.sources.places import (
     find_files,
     is_pattern,
     name_kind,
+    path_name,
     refuse_kind,
     refuse_unreadable,
 )
@@ -306,12 +307,12 @@ def refuse_form(data: object, layout: Any, *, by: str | None = None) -> None:
         ...
         privmax.errors.DataError: The file is a ZIP archive. Unpack it (unzip FILE) and give ...
     """
-    if not issubclass(type(data), (str, os.PathLike)):
+    name = path_name(data)
+    if name is None:
         return
     refuse_unreadable(data, as_table=False)
     if layout.form is not None:
         return
-    name = os.fsdecode(cast(str, data))
     # A pattern may match files of any kind, and a name without an ending may be a folder's.
     has_ending = Path(name).suffix and not is_pattern(name) and not os.path.isdir(name)
     if has_ending and name_kind(name) == "other":

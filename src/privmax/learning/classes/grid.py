@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,8 @@ from privmax.errors import DataError, ParameterError, column_error
 from privmax.numbers import whole
 
 Bound = float | Sequence[float] | Mapping[str, float] | None
-Thresholds = Sequence[float] | Sequence[Sequence[float]] | Mapping[str, Sequence[float]] | None
+_Thresholds = Sequence[float] | Sequence[Sequence[float]] | Mapping[str, Sequence[float]]
+Thresholds = _Thresholds | None
 
 MOST_CELLS = 1 << 16
 
@@ -51,7 +52,7 @@ class Grid:
         A cell is low ≤ x < high; the first and the last are open.
         """
         if self.thresholds is not None:
-            return self._read_thresholds(features)
+            return self._read_thresholds(self.thresholds, features)
         low, high = self._bound("low", self.low, features), self._bound("high", self.high, features)
         if not (low < high).all():
             raise ParameterError(
@@ -108,7 +109,7 @@ class Grid:
             )
         return np.broadcast_to(bound, (features,))
 
-    def _read_thresholds(self, features: int) -> list[NDArray[np.float64]]:
+    def _read_thresholds(self, thresholds: _Thresholds, features: int) -> list[NDArray[np.float64]]:
         if self.low is not None or self.high is not None:
             raise ParameterError(
                 "thresholds", "given", "low and high are given, too", "Give one or the other."
@@ -118,21 +119,19 @@ class Grid:
             "each of the "
             f"{features} features"
         )
-        if isinstance(self.thresholds, (Mapping, Set)):
-            raise ParameterError("thresholds", self.thresholds, allowed, "For example [0.5].")
+        if isinstance(thresholds, (Mapping, Set)):
+            raise ParameterError("thresholds", thresholds, allowed, "For example [0.5].")
         try:
-            listed: list[Any] = list(cast(Sequence[Any], self.thresholds))
+            listed: list[Any] = list(thresholds)
             nested = bool(listed) and all(isinstance(one, (Sequence, np.ndarray)) for one in listed)
             cuts = [
                 np.array(one, np.float64) for one in (listed if nested else [listed] * features)
             ]
         except (TypeError, ValueError):
-            raise ParameterError(
-                "thresholds", self.thresholds, allowed, "For example [0.5]."
-            ) from None
+            raise ParameterError("thresholds", thresholds, allowed, "For example [0.5].") from None
         good = all(one.ndim == 1 and one.size < MOST_CELLS for one in cuts)
         if len(cuts) != features or not good or not all(_ascending(one) for one in cuts):
-            raise ParameterError("thresholds", self.thresholds, allowed, "For example [0.5].")
+            raise ParameterError("thresholds", thresholds, allowed, "For example [0.5].")
         return cuts
 
 

@@ -198,20 +198,18 @@ class LinearGrid(Tunable):
 
     def size(self, shape: Shape) -> int:
         check_two_labels(shape, "Half-spaces")
-        number, features = self.directions.shape
-        if self.schema is not None:
-            features = self.schema.features
+        features = self._width if self.schema is None else self.schema.features
         if features != shape.features:
             raise ParameterError(
                 "directions", f"of {features} features", f"the data have {shape.features}",
                 "Give a weight for every feature.",
             )  # fmt: skip
-        return cast(int, number * len(self.offsets))
+        return len(self.directions) * len(self.offsets)
 
     def dimension(self, shape: Shape) -> int:
         """At least the VC dimension: that of all half-spaces in as many weights."""
         self.size(shape)
-        return cast(int, self.directions.shape[1]) + 1
+        return self._width + 1
 
     def score(self, X: NDArray[Any], y: Codes, shape: Shape) -> Counts:
         """Count the rows that each half-space is right about.
@@ -239,6 +237,11 @@ class LinearGrid(Tunable):
     @property
     def _grid(self) -> Grid:
         return Grid(self.low, self.high, 2 * self.levels + 1)
+
+    @property
+    def _width(self) -> int:
+        """The number of weights of a direction."""
+        return int(self.directions.shape[1])
 
     @property
     def _library(self) -> str | None:
