@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from privmax.release import Release
     from privmax.selection import law, select
     from privmax.sources.declared import Database, TextFile
+    from privmax.sources.roles import Columns
     from privmax.sources.scale import Scores
-    from privmax.sources.tables import Columns
     from privmax.universe import Universe
 
 if TYPE_CHECKING:  # written by tools/pages.py from mechanisms/registry.py
@@ -121,7 +121,7 @@ _HOMES = {
     "Database": "sources.declared",
     "TextFile": "sources.declared",
     "Scores": "sources.scale",
-    "Columns": "sources.tables",
+    "Columns": "sources.roles",
     "Universe": "universe",
 }
 """The module of each public name: it is loaded when the name is first used, so that `import

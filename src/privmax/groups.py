@@ -28,7 +28,7 @@ from privmax.payload import (
 from privmax.privacy import ADD_REMOVE
 from privmax.release import Release
 from privmax.sources.grouped import Grouping
-from privmax.sources.tables import Columns
+from privmax.sources.roles import Columns
 from privmax.universe import OPEN, Universe
 
 SHARE = Fraction(1, 4)

@@ -28,8 +28,8 @@ from privmax.sources.declared import Declared
 from privmax.sources.dialect import PLAIN, Dialect
 from privmax.sources.places import declare, path_name
 from privmax.sources.reading import grouped, source
+from privmax.sources.roles import Columns
 from privmax.sources.scale import Scale, Scores
-from privmax.sources.tables import Columns
 from privmax.universe import OPEN, OPEN_UNIVERSE, Universe
 from privmax.warnings import warn_of_rows
 

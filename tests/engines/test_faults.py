@@ -19,7 +19,8 @@ from by_name import by_name
 import privmax
 from privmax.errors import EngineError, ParameterError, UnsupportedError
 from privmax.sources.engines.base import Engine
-from privmax.sources.tables import Columns, TableSource
+from privmax.sources.roles import Columns
+from privmax.sources.tables import TableSource
 from privmax.testing import SeededCoins
 
 SECRETS = ("zorblax", "quuxley", "7310427")

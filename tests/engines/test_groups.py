@@ -18,7 +18,7 @@ from privmax.errors import DataError, ParameterError
 from privmax.mechanisms.contract import Outcome
 from privmax.sources.grouped import GroupedSource, Grouping
 from privmax.sources.reading import grouped
-from privmax.sources.tables import Columns
+from privmax.sources.roles import Columns
 from privmax.testing import SeededCoins
 
 sys.path.append(str(Path(__file__).parents[1] / "exact"))

@@ -15,7 +15,7 @@ from privmax.errors import DataError
 from privmax.itemsets import Layout, top_itemsets
 from privmax.itemsets.reading.grouped import open_groups
 from privmax.sources.grouped import Grouping
-from privmax.sources.tables import Columns
+from privmax.sources.roles import Columns
 from privmax.testing import SeededCoins
 
 sys.path.append(str(Path(__file__).parents[1] / "exact"))

@@ -15,7 +15,8 @@ import pytest
 import privmax
 from privmax.errors import DataError
 from privmax.sources.pairs import COIN, HALF, KEY, ONE, ROOM, TURN, Pairs
-from privmax.sources.tables import USER, Columns
+from privmax.sources.roles import Columns
+from privmax.sources.row_counts import USER
 
 COLUMNS = Columns("item", "user")
 MOST = 4

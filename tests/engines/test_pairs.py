@@ -10,7 +10,8 @@ import numpy as np
 
 from privmax.sources.pairs import COIN, KEY, TURN
 from privmax.sources.reading import pairs
-from privmax.sources.tables import USER, Columns
+from privmax.sources.roles import Columns
+from privmax.sources.row_counts import USER
 
 sys.path.append(str(Path(__file__).parents[1] / "exact"))
 

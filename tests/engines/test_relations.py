@@ -27,7 +27,8 @@ from privmax.sources.grouped import GroupedSource, Grouping
 from privmax.sources.pairs import Pairs
 from privmax.sources.reading import as_table, open_rows
 from privmax.sources.relations import Relation
-from privmax.sources.tables import Columns, TableSource
+from privmax.sources.roles import Columns
+from privmax.sources.tables import TableSource
 
 UTC = datetime.UTC
 TEXTS = [

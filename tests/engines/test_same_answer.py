@@ -18,7 +18,8 @@ from privmax.errors import DataError, ParameterError
 from privmax.mechanisms.contract import Outcome
 from privmax.noise.samplers import uniform_below
 from privmax.sources.memory import MemorySource
-from privmax.sources.tables import Columns, TableSource
+from privmax.sources.roles import Columns
+from privmax.sources.tables import TableSource
 from privmax.testing import SeededCoins
 
 STRANGE = [

@@ -19,7 +19,8 @@ from privmax.cli import main
 from privmax.itemsets import top_itemsets
 from privmax.itemsets.reading.tables import TableRows
 from privmax.ledger import Charge
-from privmax.sources.tables import Columns, TableSource
+from privmax.sources.roles import Columns
+from privmax.sources.tables import TableSource
 
 PRICE = {"epsilon": 4, "delta": "0.1"}
 ROWS = [("a", user) for user in range(60)] + [("b", user) for user in range(9)]

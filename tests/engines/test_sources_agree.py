@@ -33,7 +33,8 @@ LAW = NestedMargin(epsilon=1, delta="0.1")
 def items_of(table, universe="open", **options):
     """{item: score}, as the look-ups name them: each item is drawn, not read off a list."""
     from privmax.mechanisms.contract import Outcome
-    from privmax.sources.tables import Columns, TableSource
+    from privmax.sources.roles import Columns
+    from privmax.sources.tables import TableSource
 
     source = TableSource(table, Columns("item", **options), universe=universe)
     try:

@@ -12,7 +12,8 @@ import privmax
 from privmax.errors import ConditionError
 from privmax.sources.conditions import DIGITS, Condition
 from privmax.sources.engines import engine_of
-from privmax.sources.tables import Columns, TableSource
+from privmax.sources.roles import Columns
+from privmax.sources.tables import TableSource
 from privmax.testing import SeededCoins
 
 ROWS = {

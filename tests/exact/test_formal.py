@@ -59,7 +59,7 @@ from privmax.relative import choose_order_noise
 from privmax.repetition import NegativeBinomial, Poisson, RunCost
 from privmax.sources.grouped import Grouping
 from privmax.sources.reading import grouped
-from privmax.sources.tables import Columns
+from privmax.sources.roles import Columns
 
 sys.path.append(str(Path(__file__).parent))
 

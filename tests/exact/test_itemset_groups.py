@@ -22,7 +22,7 @@ from privmax.best_per_group import BestPerGroup
 from privmax.itemsets.reading.grouped import open_groups
 from privmax.mechanisms.contract import Outcome
 from privmax.sources.grouped import Grouping
-from privmax.sources.tables import Columns
+from privmax.sources.roles import Columns
 from privmax.testing import walk
 
 sys.path.append(str(Path(__file__).parent))

@@ -22,7 +22,7 @@ from plain_groups import read_groups, restrict
 from privmax.itemsets.reading.grouped import open_groups
 from privmax.sources.grouped import Grouping
 from privmax.sources.reading import grouped
-from privmax.sources.tables import Columns
+from privmax.sources.roles import Columns
 
 
 def columns_of(names, rows):

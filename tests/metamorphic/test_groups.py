@@ -11,7 +11,7 @@ import pytest
 from group_tables import CONTAINERS, ENTRIES, columns_of, open_itemsets
 
 from privmax.sources.containers import pandas as pandas_reader
-from privmax.sources.tables import Columns
+from privmax.sources.roles import Columns
 
 
 @pytest.fixture(params=ENTRIES.values(), ids=ENTRIES)

@@ -30,7 +30,8 @@ from privmax.sources.engines.base import Engine
 from privmax.sources.engines.duckdb import DuckDB
 from privmax.sources.pairs import COIN, KEY, TURN
 from privmax.sources.reading import pairs
-from privmax.sources.tables import USER, Columns
+from privmax.sources.roles import Columns
+from privmax.sources.row_counts import USER
 
 COLUMNS = Columns("item", "user")
 PER_USER = 3

@@ -41,7 +41,8 @@ from privmax.sources.databases import open_table
 from privmax.sources.engines import all_engines
 from privmax.sources.files import open_records
 from privmax.sources.places import find_files
-from privmax.sources.tables import Columns, TableSource
+from privmax.sources.roles import Columns
+from privmax.sources.tables import TableSource
 from privmax.testing import SeededCoins
 
 PRICE = {"epsilon": 4, "delta": "0.01"}

@@ -27,7 +27,7 @@ from privmax.noise.coins import SYSTEM
 from privmax.packing import FEW
 from privmax.sources.engines.duckdb import Embedded
 from privmax.sources.reading import pairs
-from privmax.sources.tables import Columns
+from privmax.sources.roles import Columns
 from privmax.testing import SeededCoins
 
 PRICE = {"epsilon": 1, "delta": "1e-6"}

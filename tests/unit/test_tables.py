@@ -31,7 +31,8 @@ from privmax.mechanisms.contract import Outcome
 from privmax.sources import tables as table_source
 from privmax.sources.engines import engine_of
 from privmax.sources.engines.duckdb import DuckDB
-from privmax.sources.tables import LARGEST_BOUND, Columns, TableSource
+from privmax.sources.roles import Columns
+from privmax.sources.tables import LARGEST_BOUND, TableSource
 from privmax.testing import SeededCoins
 
 PRICE = {"epsilon": 2, "delta": "0.1"}

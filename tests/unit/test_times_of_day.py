@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from privmax.sources.reading import source
-from privmax.sources.tables import Columns
+from privmax.sources.roles import Columns
 from privmax.universe import OPEN_UNIVERSE
 
 pa = pytest.importorskip("pyarrow")

@@ -20,7 +20,7 @@ from privmax.errors import ParameterError, refuse_same
 from privmax.explore.jobs import SAMPLES
 from privmax.ledger.events import ROW, USER, label
 from privmax.sources.conditions import Condition
-from privmax.sources.tables import Columns
+from privmax.sources.roles import Columns
 
 ENTRIES = ("file", "table", "columns", "where", "user", "score", "unit", "growth", "about")
 """The entries that a file of data sets may have for one of them."""

@@ -178,7 +178,7 @@ def try_draws(data: Mapping[str, int] | str, options: Mapping[str, Any]) -> dict
     from privmax.noise.coins import SYSTEM
     from privmax.selection import Selection
     from privmax.sources.reading import source
-    from privmax.sources.tables import Columns
+    from privmax.sources.roles import Columns
     from privmax.universe import Universe
 
     universe = Universe.of(options.get("universe", "open"))

@@ -51,8 +51,8 @@ from privmax.sources.databases import open_database
 from privmax.sources.declared import Declared
 from privmax.sources.dialect import PLAIN, Dialect
 from privmax.sources.places import declare
+from privmax.sources.roles import Columns
 from privmax.sources.scale import WHOLE
-from privmax.sources.tables import Columns
 from privmax.sources.users import OF_INDIVIDUALS, read_missing_users
 from privmax.universe import OPEN, Universe, read_whole
 from privmax.warnings import warn_of_baskets

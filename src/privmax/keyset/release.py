@@ -33,7 +33,7 @@ from privmax.sources.dialect import PLAIN, Dialect
 from privmax.sources.pairs import Pairs
 from privmax.sources.places import declare
 from privmax.sources.reading import pairs
-from privmax.sources.tables import Columns
+from privmax.sources.roles import Columns
 from privmax.sources.users import read_missing_users
 
 PER_USER = 30

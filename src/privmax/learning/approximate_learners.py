@@ -33,7 +33,7 @@ from privmax.release import Release
 from privmax.selection import Selection
 from privmax.sources.containers.pandas import refuse_rounded
 from privmax.sources.memory import MemorySource
-from privmax.sources.tables import Columns
+from privmax.sources.roles import Columns
 
 Quality = NDArray[np.int64]
 """Scores of the elements of the domain: whole numbers that one individual moves by at most 1."""

@@ -33,7 +33,7 @@ from privmax.sources.dialect import PLAIN, Dialect
 from privmax.sources.engines import engine_of, is_read_once
 from privmax.sources.places import TEXT, Files, declare, find_files
 from privmax.sources.reading import as_table
-from privmax.sources.tables import column_of
+from privmax.sources.roles import column_of
 from privmax.universe import Universe
 
 NULL = "null"

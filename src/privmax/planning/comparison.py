@@ -28,8 +28,8 @@ from privmax.profile import Profile, Window
 from privmax.sources.declared import Declared
 from privmax.sources.files import ScoreFile
 from privmax.sources.reading import source
+from privmax.sources.roles import Columns
 from privmax.sources.scale import Scores
-from privmax.sources.tables import Columns
 from privmax.testing import SeededCoins
 from privmax.universe import OPEN, Universe
 

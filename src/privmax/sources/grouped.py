@@ -27,29 +27,23 @@ from privmax.profile import Profile
 from privmax.sources.asking import ask
 from privmax.sources.base import Source
 from privmax.sources.engines import engine_of
-from privmax.sources.tables import (
-    CHANGED,
+from privmax.sources.roles import Columns, check_single, item_names
+from privmax.sources.row_counts import (
     ROWS,
     SCORE,
     USER,
     WRONG,
-    Columns,
-    Naming,
-    _steps,
-    _unusable,
     add_people,
     add_rows,
-    check_single,
     count_rows,
     find_wrong,
-    is_rounded,
     item_column,
-    item_names,
     keep_counted,
     list_numbers,
     number_values,
     offer_windows,
 )
+from privmax.sources.tables import CHANGED, Naming, _steps, _unusable, is_rounded
 
 Integers = NDArray[np.int64]
 

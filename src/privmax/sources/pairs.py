@@ -25,19 +25,16 @@ from privmax.errors import DataError, EngineError
 from privmax.labels import identify
 from privmax.sources.asking import ask
 from privmax.sources.engines import engine_of
-from privmax.sources.tables import (
-    CHANGED,
+from privmax.sources.roles import Columns, column_of, item_names
+from privmax.sources.row_counts import (
     USER,
-    Columns,
-    Naming,
-    column_of,
     item_column,
-    item_names,
     keep_complete,
     list_numbers,
     number_values,
     offer_windows,
 )
+from privmax.sources.tables import CHANGED, Naming
 from privmax.sources.users import DROP, NO_USER
 
 Integers = NDArray[np.int64]

@@ -42,9 +42,10 @@ from privmax.sources.files import (
     open_values,
 )
 from privmax.sources.places import UNKNOWN_KIND, Files, differs, find_files, refuse_kind
+from privmax.sources.roles import Columns
 from privmax.sources.scale import Scale
 from privmax.sources.separated import FIRST_LINE, Rows, no_column, repetition
-from privmax.sources.tables import Columns, TableSource
+from privmax.sources.tables import TableSource
 from privmax.universe import Universe
 
 if TYPE_CHECKING:

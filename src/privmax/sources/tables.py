@@ -16,21 +16,18 @@ Proof of what keys promise:    docs/proofs/keys.md
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
-from privmax.deferred import np
 from privmax.errors import (
     DataError,
     EngineError,
     ParameterError,
-    column_error,
     refuse_given,
-    refuse_same,
 )
 from privmax.labels import identify, is_missing, label_by_value
 from privmax.mechanisms.contract import Outcome
@@ -39,92 +36,23 @@ from privmax.profile import Level, Profile
 from privmax.sources.arrow_rows import typed_array
 from privmax.sources.asking import ask
 from privmax.sources.base import PlainSource
-from privmax.sources.engines import embedded_engine, engine_of
-from privmax.sources.engines.base import Engine, as_text
+from privmax.sources.engines import engine_of
+from privmax.sources.engines.base import Engine
+from privmax.sources.roles import Columns, item_names
+from privmax.sources.row_counts import (
+    NAMELESS,
+    SCORE,
+    STRANGE,
+    WRONG,
+    count_items,
+    item_column,
+)
 from privmax.sources.scale import Scale
-from privmax.sources.users import DROP, NO_USER, OF_INDIVIDUALS, read_missing_users
+from privmax.sources.users import NO_USER
 from privmax.universe import OPEN, Universe, repeat
 
 LARGEST_BOUND = 1 << 31
 """With more per individual, the 64 bits of a score might not hold the sum over all of them."""
-
-NAMELESS = 2
-"""Under WRONG, beside weights: a user has no name, whatever else is wrong; 1: a weight is."""
-
-SCORE, WRONG, STRANGE = "privmax_score", "privmax_wrong", "privmax_strange"
-USER, AMOUNT, ROWS = "privmax_user", "privmax_amount", "privmax_rows"
-"""Columns of the counts and of what they are made from. Those that name an item are called
-`item_column(0)`, `item_column(1)`, …: what the data calls its columns never meets these names, nor
-what an engine makes of an odd one."""
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Name the columns of a table by their roles, and say which rows count.
-
-    With neither `user` nor `score` every row is one individual.
-
-    Args:
-        item: The items; several columns name one together. Rows without an item do not count.
-        user: The individuals: the score of an item is how many different ones it has.
-        score: Instead: ready scores, one row per item.
-        weight: With `user`: whole numbers; an individual adds their sum for the item, clipped to
-            0 … bound.
-        bound: Public; required with `weight`: one individual can move a score by so much.
-        where: Which rows count: a condition on each row alone, such as
-            "country = 'DE' and age >= 18" (`privmax help inputs`). None: all.
-        missing_users: With `user`: "drop" leaves out rows that have an item but no user, each by
-            itself. None: they are refused.
-
-    Raises:
-        ParameterError: The column of users is one of those of items.
-
-    Examples:
-        >>> Columns("query", "person", weight="clicks", bound=5).items()
-        ['query']
-    """
-
-    item: str | Sequence[str] | None = None
-    user: str | None = None
-    score: str | None = None
-    weight: str | None = None
-    bound: int | None = None
-    where: str | None = None
-    missing_users: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.user is not None:
-            refuse_same("user", self.user, OF_INDIVIDUALS, item=self.items())
-
-    def checked(self) -> Columns:
-        """Return the same with `missing_users` read.
-
-        Raises:
-            ParameterError: It says nothing that is known, or no column of users is named.
-        """
-        return replace(self, missing_users=read_missing_users(self.missing_users, self.user))
-
-    def items(self) -> list[str]:
-        """Return the columns that name an item.
-
-        Raises:
-            ParameterError: It is neither a name nor several.
-        """
-        if self.item is None or isinstance(self.item, str):
-            return [] if self.item is None else [self.item]
-        given: object = self.item
-        several = list(given) if isinstance(given, Iterable) else [given]
-        names = [name for name in several if isinstance(name, str)]
-        if len(names) < len(several):
-            raise ParameterError(
-                "item", given, "it must name a column, or several", "For example query."
-            )
-        return names
-
-    def counts(self) -> bool:
-        """Return whether rows are to be counted, so that only a table will do."""
-        counting = any(value is not None for value in (self.user, self.weight, self.bound))
-        return counting or (self.item is not None and self.score is None)
 
 
 class TableSource(PlainSource):
@@ -171,7 +99,7 @@ class TableSource(PlainSource):
             steps = _steps(sensitivity, most, score)
             self.universe, labels = _universe(Universe.of(universe), len(names), score)
             self._engine.begin(table, stack)
-            counts = _counts(self._engine, table, names, columns)
+            counts = count_items(self._engine, table, names, columns)
             if labels is not None:
                 keys = [
                     naming.keys(part)
@@ -439,123 +367,6 @@ def _above(levels: Sequence[Level], score: int) -> dict[int, int]:
     return {level: count for level, count in levels if level > score}
 
 
-def _counts(engine: Engine, table: Any, names: Sequence[str], columns: Columns) -> Any:
-    """An expression with the items, their scores, and under WRONG a number above 0 where something
-    is wrong.
-    """
-    score = columns.score
-    items = [item_column(place) for place in range(len(names))]
-    if score is not None:
-        given = {"user": columns.user, "weight": columns.weight, "bound": columns.bound}
-        refuse_given(given, "it has no meaning with score")
-        _whole(column_of(table, "score", score), score, "score")
-        keys = {item: engine.key(table[name]) for item, name in zip(items, names, strict=True)}
-        rows = keep_complete(table, {**keys, AMOUNT: engine.whole(table[score])}, items)
-        # Of an item's scores one is as wrong as another, if there are several: the largest is there
-        # to have one.
-        best = _fit(engine, rows[AMOUNT].max())
-        return rows.group_by(items).agg(**{SCORE: best, WRONG: (rows.count() - 1).cast("int64")})
-    rows = keep_counted(engine, table, names, columns)
-    if columns.user is None:
-        return count_rows(rows, items)
-    if columns.weight is not None:
-        return add_people(add_rows(rows, items, whole("bound", columns.bound)), items)
-    if engine.sorts_to_count:
-        people, wrong = rows[USER].nunique().cast("int64"), rows.count() - rows[USER].count()
-        return rows.group_by(items).agg(**{SCORE: people, WRONG: wrong.cast("int64")})
-    pairs = rows.distinct()  # DuckDB is faster so than by COUNT(DISTINCT) beside other counts
-    people = pairs[USER].count()
-    return pairs.group_by(items).agg(
-        **{SCORE: people.cast("int64"), WRONG: (pairs.count() - people).cast("int64")}
-    )
-
-
-def keep_counted(
-    engine: Engine, table: Any, names: Sequence[str], columns: Columns, **others: Any
-) -> Any:
-    """The rows that count where scores are counted: keys of items and users, and weights.
-
-    Args:
-        engine: Of the table.
-        table: The rows.
-        names: Its columns that name an item.
-        columns: What its other columns have.
-        **others: Keys of more columns, by the names they get; a row without one does not count.
-    """
-    user, weight, bound = columns.user, columns.weight, columns.bound
-    keys = {item_column(place): engine.key(table[name]) for place, name in enumerate(names)}
-    columns_read, needed = {**keys, **others}, [*keys, *others]
-    if user is None:
-        if weight is not None:
-            raise ParameterError(
-                "weight",
-                weight,
-                "it is summed per individual, so it needs user",
-                "Give user.",
-            )
-        refuse_given({"bound": bound}, "it has no meaning if each row is one individual")
-        return keep_complete(table, columns_read, needed)
-    columns_read[USER] = engine.key(column_of(table, "user", user))
-    needed += [USER] if columns.missing_users == DROP else []
-    if weight is None:
-        refuse_given({"bound": bound}, "it has no meaning when users are counted")
-    else:
-        _whole(column_of(table, "weight", weight), weight, "weight")
-        columns_read[AMOUNT] = engine.addend(table[weight])
-    return keep_complete(table, columns_read, needed)
-
-
-def count_rows(rows: Any, items: Sequence[str]) -> Any:
-    """The scores where every row is one individual. Nothing can be wrong."""
-    number = rows.count().cast("int64")
-    return rows.group_by(list(items)).agg(**{SCORE: number, WRONG: number - number})
-
-
-def add_rows(rows: Any, items: Sequence[str], bound: int) -> Any:
-    """Add up the weights of each individual for an item, then clip them."""
-    added = rows[AMOUNT].sum().fill_null(0).clip(0, bound)
-    return rows.group_by([*items, USER]).agg(
-        **{
-            SCORE: added.cast("int64"),
-            WRONG: rows[AMOUNT].isnull().ifelse(1, 0).max().cast("int64"),
-            ROWS: rows.count().cast("int64"),
-        }
-    )
-
-
-def add_people(each: Any, items: Sequence[str]) -> Any:
-    """The sum over individuals of what each adds to an item."""
-    return each.group_by(list(items)).agg(
-        **{SCORE: each[SCORE].sum().cast("int64"), WRONG: find_wrong(each).max().cast("int64")}
-    )
-
-
-def find_wrong(each: Any) -> Any:
-    """A number above 0 where something is wrong with what an individual adds."""
-    return each[WRONG] + each[USER].isnull().ifelse(NAMELESS, 0)
-
-
-def keep_complete(table: Any, columns: Mapping[str, Any], needed: Sequence[str]) -> Any:
-    """The rows that have all that is needed (an item, and a user where rows without one are left
-    out), with the wanted columns under the names used here.
-    """
-    rows = table.select(**columns)
-    return rows.filter(*(rows[name].notnull() for name in needed))
-
-
-def _fit(engine: Engine, value: Any) -> Any:
-    """A whole number as one of 64 bits; missing where it does not fit, since engines disagree on
-    what a cast does.
-    """
-    kind = value.type()
-    if kind.is_signed_integer():
-        return value.cast("int64")
-    fits = value <= (1 << 63) - 1
-    if not kind.is_integer():
-        fits = fits & (value >= -(1 << 63))
-    return fits.ifelse(value, engine.null(kind)).cast("int64")
-
-
 def _add_labels(
     engine: Engine, counts: Any, keys: Mapping[str, Sequence[Any]], kinds: str, stack: ExitStack
 ) -> Any:
@@ -620,87 +431,6 @@ def _misfit(kinds: str) -> ParameterError:
         "universe", "<labels>", f"a label does not fit the column of items, which is {kinds}",
         "Give labels of that type.",
     )  # fmt: skip
-
-
-def number_values(engine: Engine, table: Any, columns: Sequence[str], name: str,
-                  stack: ExitStack) -> Any:  # fmt: skip
-    """Different values of some columns, numbered in their order, as a table of the engine.
-
-    Numbers of labels follow the order of the labels. An enumeration is sorted as its text: its
-    numbers depend on other rows.
-    """
-    values = table.select(*columns).distinct()
-    order = [as_text(values[one]) if values[one].type().is_string() else values[one]
-             for one in columns]  # fmt: skip
-    return engine.keep(values.select(*columns, **{name: engine.number_rows(order)}), stack)
-
-
-def list_numbers(engine: Engine, columns: Mapping[str, Iterable[int]], stack: ExitStack) -> Any:
-    """Whole numbers of ours, as a table of the engine."""
-    values = {
-        name: np.asarray(column, np.int64)
-        if isinstance(column, np.ndarray)
-        else np.fromiter(column, np.int64)
-        for name, column in columns.items()
-    }
-    schema = engine.whole_schema(list(values))
-    return ask("the counting", engine.table_of, values, schema, stack)
-
-
-def offer_windows(table: Any, needed: Sequence[str], stack: ExitStack) -> Any:
-    """The table, or a copy of its wanted columns in the embedded engine where its own has no window
-    functions.
-    """
-    if engine_of(table).has_windows:
-        return table
-    rows = ask("the copying", table.select(*dict.fromkeys(needed)).to_pyarrow)
-    return embedded_engine().open_arrow("the copying", lambda: rows, stack)
-
-
-def item_column(place: int) -> str:
-    """Name the column of ours that holds a part of the items."""
-    return f"privmax_item_{place}"
-
-
-def item_names(table: Any, columns: Columns) -> list[str]:
-    """The columns that name an item."""
-    names = columns.items()
-    if not names:
-        raise column_error("item", None, list(table.columns), "table")
-    for name in names:
-        check_single(table, "item", name)
-    if len(set(names)) < len(names):
-        raise ParameterError(
-            "item", columns.item, "it names a column twice", "Name each column once."
-        )
-    return names
-
-
-def check_single(table: Any, option: str, name: str) -> None:
-    """Refuse a column that is not there, or has lists and the like for values."""
-    kind = column_of(table, option, name).type()
-    if kind.is_nested() or kind.is_json():
-        raise ParameterError(
-            option,
-            name,
-            f"the column must have single values, but its type is {kind}",
-            "Name several columns instead." if option == "item" else "Name another column.",
-        )
-
-
-def column_of(table: Any, option: str, name: object) -> Any:
-    if name not in table.columns:
-        raise column_error(option, name, list(table.columns), "table")
-    return table[name]
-
-
-def _whole(column: Any, name: str, option: str) -> None:
-    kind = column.type()
-    if not (kind.is_integer() or (kind.is_decimal() and kind.scale == 0)):
-        raise ParameterError(
-            option, name, f"the column must have whole numbers, but its type is {kind}",
-            "Round it to whole numbers of some unit.",
-        )  # fmt: skip
 
 
 def _universe(

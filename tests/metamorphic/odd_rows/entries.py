@@ -44,7 +44,7 @@ from privmax.learning.validation import Stability, validate
 from privmax.markers.reading import StudyLayout, count_genotypes
 from privmax.markers.scores import StudyGroups
 from privmax.sources.reading import source
-from privmax.sources.tables import Columns
+from privmax.sources.roles import Columns
 from privmax.testing import SeededCoins
 from privmax.universe import Universe
 

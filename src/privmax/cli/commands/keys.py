@@ -117,7 +117,7 @@ class KeysOptions:
         from privmax.keyset.procedure import KeySearch
         from privmax.keyset.release import AllKeys, KeysEnquiry
         from privmax.sources.dialect import Dialect
-        from privmax.sources.tables import Columns
+        from privmax.sources.roles import Columns
 
         origin = find_file(self.file)
         output.check({"FILE": origin, "--ledger": self.charging["ledger"]})

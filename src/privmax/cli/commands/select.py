@@ -186,7 +186,7 @@ class SelectOptions:
     def prepare(self, output: Output) -> ReleaseJob:
         from privmax.selection import Selection
         from privmax.sources.dialect import Dialect
-        from privmax.sources.tables import Columns
+        from privmax.sources.roles import Columns
 
         origin = find_file(self.file)
         inputs = {

@@ -37,15 +37,8 @@ from privmax.sources.asking import ask
 from privmax.sources.grouped import GROUP, NUMBER, GroupedRows, Grouping
 from privmax.sources.places import Files, find_files
 from privmax.sources.reading import require_rows
-from privmax.sources.tables import (
-    ROWS,
-    Columns,
-    check_single,
-    column_of,
-    item_names,
-    keep_complete,
-    number_values,
-)
+from privmax.sources.roles import Columns, check_single, column_of, item_names
+from privmax.sources.row_counts import ROWS, keep_complete, number_values
 from privmax.sources.users import DROP
 
 OWNER = "privmax_owner"

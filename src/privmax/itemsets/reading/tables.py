@@ -52,7 +52,8 @@ from privmax.sources.engines.base import Engine, new_name
 from privmax.sources.files import is_stream
 from privmax.sources.places import PARQUET, Files, find_files, is_pattern
 from privmax.sources.reading import as_table, keep_rows, open_rows
-from privmax.sources.tables import CHANGED, column_of
+from privmax.sources.roles import column_of
+from privmax.sources.tables import CHANGED
 from privmax.sources.users import NO_USER
 
 ITEM, BASKET, USER = "privmax_item", "privmax_basket", "privmax_user"
