@@ -19,6 +19,7 @@ Reference:  Durfee & Rogers, NeurIPS 2019; Dong, Durfee & Rogers, ICML 2020; Ces
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
@@ -239,10 +240,26 @@ def _round_down(number: arb) -> Fraction:
     return Fraction(below(number * arb((1, bits))), 1 << bits)
 
 
+def least_at(cost: Callable[[float], float], low: float, high: float, *, steps: int) -> float:
+    """Return about where a convex function of floats is the least, between two others.
+
+    Examples:
+        >>> round(least_at(lambda x: (x - 1) ** 2, -9, 9, steps=100), 6)
+        1.0
+    """
+    for _ in range(steps):
+        third = (high - low) / 3
+        if cost(low + third) < cost(high - third):
+            high -= third
+        else:
+            low += third
+    return (low + high) / 2
+
+
 def _order(rho: float, delta: float) -> Fraction:
     """Return a good order α; any serves.
 
-    The cost is convex in it, so thirds close in on the least.
+    The cost is convex in it.
     """
     delta = max(delta, math.ulp(0.0))  # what is below all floats came as 0
 
@@ -250,11 +267,4 @@ def _order(rho: float, delta: float) -> Fraction:
         order = 1 + math.exp(log_excess)
         return rho * order - math.log(order * delta) / (order - 1) + math.log1p(-1 / order)
 
-    low, high = math.log(1e-3), math.log(1e9)
-    for _ in range(100):
-        third = (high - low) / 3
-        if cost(low + third) < cost(high - third):
-            high -= third
-        else:
-            low += third
-    return 1 + Fraction(math.exp((low + high) / 2))
+    return 1 + Fraction(math.exp(least_at(cost, math.log(1e-3), math.log(1e9), steps=100)))

@@ -25,6 +25,7 @@ from typing import ClassVar, TypeVar
 
 from flint import arb
 
+from privmax.composition import least_at
 from privmax.errors import ParameterError
 from privmax.noise.balls import START, above, ball, precision
 from privmax.noise.coins import Coins
@@ -457,14 +458,7 @@ def _best_power(rho: float, epsilon: float) -> float:
             excess * (rho * (excess + 1) - epsilon) - power - (1 + excess) * math.log1p(1 / excess)
         )
 
-    low, high = math.log(1e-4), math.log(1e9)
-    for _ in range(60):
-        third = (high - low) / 3
-        if log_delta(low + third) < log_delta(high - third):
-            high -= third
-        else:
-            low += third
-    return (low + high) / 2
+    return least_at(log_delta, math.log(1e-4), math.log(1e9), steps=60)
 
 
 def _variation(rho: Fraction) -> arb:

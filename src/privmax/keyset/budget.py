@@ -19,6 +19,7 @@ from functools import lru_cache
 
 from flint import arb
 
+from privmax.composition import least_at
 from privmax.count_costs import least_scale
 from privmax.noise.balls import START, ball, precision
 from privmax.noise.tails import normal_tail
@@ -131,14 +132,7 @@ def _slope(threshold: float, variance: float, most: int) -> float:
     def bound(slope: float) -> float:
         return most * max(chance - slope * weight**2 for weight, chance in chances) + slope
 
-    low, high = 0.0, 2 * chances[-1][1]
-    for _ in range(40):
-        third = (high - low) / 3
-        if bound(low + third) < bound(high - third):
-            high -= third
-        else:
-            low += third
-    return (low + high) / 2
+    return least_at(bound, 0.0, 2 * chances[-1][1], steps=40)
 
 
 def _tail(distance: float, variance: float) -> float:
