@@ -230,7 +230,7 @@ def whole(name: str, value: object, least: int = 1) -> int:
         >>> whole("k", 3)
         3
     """
-    number = plain_int(value)
+    number = value if type(value) is int else plain_int(value)
     if number is None or number < least:
         allowed = f"it must be a whole number of at least {least}"
         raise ParameterError(name, value, allowed, f"For example {max(least, 1)}.")

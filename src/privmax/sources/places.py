@@ -19,7 +19,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 from privmax.errors import DataError, ParameterError
 from privmax.sources.dialect import PLAIN, Dialect, Transcoded, dialect_of
@@ -125,7 +125,7 @@ def name_kind(name: str) -> str:
     return next((kind for kind, endings in KINDS.items() if lowered.endswith(endings)), "other")
 
 
-def path_name(data: object) -> str | None:
+def path_name(data: Any) -> str | None:
     """Return the text of a path; None of any other data.
 
     Nothing is asked of other data, not even its class: nothing was charged yet.
@@ -134,11 +134,7 @@ def path_name(data: object) -> str | None:
         >>> path_name("data.csv"), path_name({"data.csv": 3})
         ('data.csv', None)
     """
-    return os.fsdecode(data) if _is_path(data) else None
-
-
-def _is_path(data: object) -> TypeGuard[str | os.PathLike[str]]:
-    return issubclass(type(data), (str, os.PathLike))
+    return os.fsdecode(data) if issubclass(type(data), (str, os.PathLike)) else None
 
 
 def refuse_by_name(data: object, dialect: Dialect) -> None:
