@@ -25,7 +25,7 @@ from privmax.noise.coins import Coins
 from privmax.noise.samplers import uniform_below
 from privmax.testers import Claim, Finding, check_privacy
 from privmax.testers.bounds import largest_chance, least_chance
-from privmax.testers.events import choose_events, plain_outcome
+from privmax.testers.events import ChosenEvent, choose_events, plain_outcome
 from privmax.testers.patterns import Vector
 from privmax.testing import SeededCoins
 
@@ -84,6 +84,12 @@ class Box:
     def claim(self) -> Claim:
         """What it states."""
         return Claim.of(epsilon=self.epsilon, delta=self.delta)
+
+    @property
+    def levels(self) -> list[Claim]:
+        """Claims to choose events by: an event that speaks most against less than it states."""
+        parts = [Fraction(1)] if self.tight else [Fraction(1), Fraction(3, 4), Fraction(1, 2)]
+        return [Claim.of(epsilon=part * Fraction(self.epsilon), delta=self.delta) for part in parts]
 
     @cache  # what is remembered serves all tests  # noqa: B019
     def run(self, factor: Fraction = Fraction(1)) -> Callable[[Vector, int], Hashable]:
@@ -190,9 +196,12 @@ class RememberedSource:
     def _keep(self, value: Any, key: Hashable) -> Any:
         if key not in self._known:
             is_source = type(value).__module__.startswith("privmax.sources")
-            self._known[key] = RememberedSource(value) if is_source else value
+            self._known[key] = self._remember(value) if is_source else value
         kept = self._known[key]
         return kept if isinstance(kept, RememberedSource) else deepcopy(kept)  # callers may write
+
+    def _remember(self, source: Any) -> RememberedSource:
+        return RememberedSource(source)
 
 
 def _key(given: Any) -> Hashable:
@@ -232,12 +241,16 @@ def _needed(box: Box, run: Callable[..., Hashable], pair: Pair, tries: int, coin
     sides = [[run(data, coins.bits(62)) for _ in range(tries)] for data in pair]
     half = tries // 2
     needed = -2.0
-    for choice in choose_events(sides[0][:half], sides[1][:half], box.claim):
+    for choice in _choose(box, sides[0][:half], sides[1][:half]):
         here, there = sides[::-1] if choice.turned else sides
         low = least_chance(choice.event.hits(here[half:]), tries - half, DOUBT)
         high = largest_chance(choice.event.hits(there[half:]), tries - half, DOUBT)
         needed = max(needed, box.claim.least_needed(low, high) or low - high - 1)
     return needed
+
+
+def _choose(box: Box, left: list[Hashable], right: list[Hashable]) -> list[ChosenEvent]:
+    return [choice for level in box.levels for choice in choose_events(left, right, level)]
 
 
 def _pair(start: Vector, kind: int) -> Pair:
@@ -291,11 +304,11 @@ def measured_claim(box: Box, pair: Pair, seed: str) -> Claim:
     """
     run, coins = box.run(), SeededCoins(f"{seed} {box.name} measured")
     early, late = (
-        [[run(data, coins.bits(62)) for _ in range(box.samples // 4)] for data in pair]
-        for _ in range(2)
+        [[run(data, coins.bits(62)) for _ in range(number)] for data in pair]
+        for number in (box.samples // 4, box.samples // 2)
     )
     best, needed, trials = -1.0, 0.0, len(late[0])
-    for choice in choose_events(early[0], early[1], box.claim):
+    for choice in _choose(box, early[0], early[1]):
         here, there = (choice.event.hits(side) for side in (late[::-1] if choice.turned else late))
         bounds = least_chance(here, trials, DOUBT), largest_chance(there, trials, DOUBT)
         if box.claim.least_needed(*bounds) > best:

@@ -8,12 +8,20 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
+from privmax import Privacy
+from privmax.learning import PrivateGAM, PrivateSearch
+from privmax.learning import search as search_module
+from privmax.sources.reading import pairs
+from privmax.sources.tables import Columns
 from privmax.testers import Claim
 from privmax.testers.bounds import least_chance
 from privmax.testing import SeededCoins
@@ -21,9 +29,23 @@ from privmax.testing import SeededCoins
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from lab.assurance.boxes import RememberedRuns, audit, measured_claim, search  # noqa: E402
+from lab.assurance.boxes import (  # noqa: E402
+    RememberedRuns,
+    audit,
+    measured_claim,
+    replaced,
+    search,
+)
 from lab.assurance.draws import ALPHA, p_value  # noqa: E402
-from lab.assurance.entry_points import BOXES  # noqa: E402
+from lab.assurance.entry_points import (  # noqa: E402
+    BOXES,
+    EXAMPLES,
+    SCHEMA,
+    Answerer,
+    RememberedFits,
+    RememberedKeys,
+    RememberedSearch,
+)
 from lab.assurance.retries import (  # noqa: E402
     FAULTS,
     LABELS,
@@ -44,9 +66,8 @@ SELECT = BOXES[0]
 AUDITED = [box for box in BOXES if box.name in ROWS]
 """Those that the campaign has run."""
 
-TOO_FEW = {"PrivateGAM", "PrivateSearch"}
+TOO_FEW = {"PrivateGAM"}
 """Those for which it made too few runs to catch a fault of 20 %."""
-
 
 REQUESTS = 150
 
@@ -72,9 +93,7 @@ def test_an_entry_point_keeps_its_claim(box):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "box", [box for box in AUDITED if box.name not in TOO_FEW], ids=lambda box: box.name
-)
+@pytest.mark.parametrize("box", BOXES, ids=lambda box: box.name)
 def test_an_entry_point_that_runs_at_twice_its_epsilon_is_caught(box):
     """At alpha 0.001 each, on a pair that is searched for."""
     samples = max(N, box.samples // 20)
@@ -122,12 +141,67 @@ def test_remembered_runs_are_those_of_the_entry_point():
     assert [run(data, seed) for seed in seeds] == [SELECT.run()(data, seed) for seed in seeds]
 
 
+@pytest.mark.parametrize("box", BOXES, ids=lambda box: box.name)
+def test_a_run_is_a_function_of_its_data_and_its_seed(box):
+    """Whatever was remembered of other runs."""
+    data = (2,) * len(box.kinds)
+    first = [box.run()(data, seed) for seed in (1, 2, 3)]
+    other = box.run()((1,) * len(box.kinds), 2)
+    assert [box.run()(data, seed) for seed in (3, 2, 1)] == first[::-1]
+    assert box.run()((1,) * len(box.kinds), 2) == other
+
+
+def test_a_remembered_fit_is_that_of_the_learner():
+    people = EXAMPLES * 3
+    remembered = RememberedFits(PrivateGAM(SCHEMA, 3, labels=[0, 1], rounds=2))
+    for seed in range(5):
+        learner = PrivateGAM(SCHEMA, 3, labels=[0, 1], rounds=2, coins=SeededCoins(seed))
+        plain = learner.fit([[x] for x, _ in people], [y for _, y in people])
+        fitted = remembered.fit(people, SeededCoins(seed))
+        assert fitted.model_ == plain.model_
+        assert fitted.release_.privacy == plain.release_.privacy == Privacy(3, 0)
+
+
+def test_a_remembered_search_is_that_of_the_entry_point():
+    people, options = EXAMPLES * 3, {"epsilon": 2, "runs": 4, "train": "1/2"}
+    remembered, seen = RememberedSearch(PrivateSearch(Answerer(), {}, **options)), set()
+    for seed in range(20):
+        Answerer.coins = coins = SeededCoins(seed)
+        X, y = np.array([[x] for x, _ in people]), np.array([y for _, y in people])
+        # Its check of parameters fits invented rows with coins of the learner.
+        with replaced(search_module, "check_parameters", lambda *given: None):
+            plain = PrivateSearch(Answerer(), {}, coins=coins, **options).fit(X, y)
+        fitted = remembered.fit(people, SeededCoins(seed))
+        assert fitted.release_.privacy == plain.release_.privacy
+        assert fitted.best_score_ == plain.best_score_
+        assert fitted.best_estimator_.answer_ == plain.best_estimator_.answer_
+        seen.add(fitted.best_score_)
+    assert len(seen) > 3
+
+
+def test_remembered_keys_give_what_an_engine_adds_up():
+    people = ["xa", "xa", "xb", "xa xb", "xa xb", "xb xc", "xc"]
+    rows = pa.table({
+        "who": [f"p{who}" for who, one in enumerate(people) for _ in one.split()],
+        "item": [row[1] for one in people for row in one.split()],
+    })  # fmt: skip
+    coins = SeededCoins("values")
+    with closing(pairs(rows, Columns(item="item", user="who"), "salt")) as source:
+        remembered = RememberedKeys.of(source, people)
+        for left in ([0, 1, 2], [0, 2], [1]):
+            own, engine = (one.everyone.among(np.array(left)) for one in (remembered, source))
+            for _ in range(4):
+                values = np.array([1 + coins.bits(17) for _ in range(3)])
+                assert own.give(2, 2, values).tolist() == engine.give(2, 2, values).tolist()
+
+
 def test_every_stored_audit_kept_its_claim_and_caught_the_fault():
     assert {box.name for box in AUDITED} == ROWS.keys()
     for row in ROWS.values():
         assert not row["broken"]
         assert row["fault"] == 1.2
-        assert row["caught"] >= 0.9 * row["repeats"] or row["box"] in TOO_FEW
+        assert row["caught"] >= 0.8 * row["repeats"] or row["box"] in TOO_FEW
+        assert row["repeats"] >= 5
         assert row["power"] == pytest.approx(least_chance(row["caught"], row["repeats"], 0.05))
 
 

@@ -60,7 +60,7 @@ def audit_box(box: Box, repeats: int) -> Row:
     pair, _ = search(box, Fraction(1), f"{SEED}")
     claim = box.claim if box.tight else measured_claim(box, pair, f"{SEED}")
     worse = search(box, FAULT, f"{SEED} fault")[0] if box.tight else pair
-    right = audit_right(box, [pair, worse], claim)
+    right = audit_right(box, list(dict.fromkeys((pair, worse))), claim)
     wrong = [
         audit(box, worse, FAULT, claim, ALPHA, f"{SEED} fault {turn}") for turn in range(repeats)
     ]
