@@ -69,6 +69,11 @@ AUDITED = [box for box in BOXES if box.name in ROWS]
 TOO_FEW = {"PrivateGAM"}
 """Those for which it made too few runs to catch a fault of 20 %."""
 
+ELSEWHERE = {"keys, in rounds", "PrivateClassifier"}
+"""Those that do something else at twice their epsilon: thresholds pass keys of fewer individuals,
+and a tree is fitted in the place of a test. The campaign catches a fault of 20 % in both.
+"""
+
 REQUESTS = 150
 
 
@@ -93,7 +98,9 @@ def test_an_entry_point_keeps_its_claim(box):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("box", BOXES, ids=lambda box: box.name)
+@pytest.mark.parametrize(
+    "box", [box for box in BOXES if box.name not in ELSEWHERE], ids=lambda box: box.name
+)
 def test_an_entry_point_that_runs_at_twice_its_epsilon_is_caught(box):
     """At alpha 0.001 each, on a pair that is searched for."""
     samples = max(N, box.samples // 20)
