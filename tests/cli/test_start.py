@@ -96,6 +96,10 @@ BUDGETS = {
     "select --k": (("select", "{}", "--item", "query", "--user", "person", "--k", "10"), COUNTING),
     "select --k 100": (
         ("select", "{}", "--item", "query", "--user", "person", "--k", "100"),
+        COUNTING,
+    ),
+    "select --k 200": (
+        ("select", "{}", "--item", "query", "--user", "person", "--k", "200"),
         DRAWING,
     ),
     "select --where": (
@@ -223,7 +227,7 @@ def draw(mechanism, levels, universe):
     return before, "numpy" in sys.modules
 
 for entry in MECHANISMS.values():
-    for k in (1, 2, 10, 40):
+    for k in (1, 2, 10, 40, 150):
         if k > 1 and "k" not in entry.parameters:
             continue
         mechanism = entry.make_example(**({"k": k} if k > 1 else {}))
@@ -252,7 +256,8 @@ def test_whether_a_draw_loads_numpy_does_not_follow_from_the_data():
     lines = run.stdout.splitlines()
     assert len(lines) > len(MECHANISMS)
     assert "SetMargin 10 False" in lines
-    assert "SetMargin 40 True" in lines
+    assert "SetMargin 40 False" in lines
+    assert "SetMargin 150 True" in lines
 
 
 def test_work_of_a_moment_shows_nothing(monkeypatch):

@@ -5,6 +5,7 @@ widths.
 from __future__ import annotations
 
 import math
+import sys
 from fractions import Fraction
 from functools import partial
 
@@ -374,3 +375,12 @@ def test_sets_that_are_not_large_need_no_floats(monkeypatch):
                 assert not single(width, size).has_look
     assert is_large(20, 300)
     assert single(300, 20).has_look
+
+
+def test_more_cells_are_left_to_balls_where_numpy_is_not_loaded(monkeypatch):
+    cells = single(300, 20)
+    monkeypatch.undo()
+    monkeypatch.delitem(sys.modules, "numpy")
+    assert not is_large(100, 400)
+    assert not cells.has_look
+    assert is_large(1000, 2200)

@@ -16,7 +16,7 @@ subset of the ranks p + 1 … u. All terms are positive.
 
 Weights are balls. Where there are many cells, the first look at them is in floats, with a bound of
 all their errors. A draw that floats leave undecided goes on with balls of any precision. NumPy, in
-which floats are looked at, takes longer to load than some thousand balls to compute: sets that
+which floats are looked at, takes longer to load than some ten thousand balls to compute: sets that
 `is_large` does not name never need it.
 
 Proof:      docs/proofs/cells.md
@@ -25,6 +25,7 @@ Proof:      docs/proofs/cells.md
 from __future__ import annotations
 
 import math
+import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -52,7 +53,10 @@ Ranks: TypeAlias = "NDArray[np.int64]"
 Falls = list[tuple[int, int | None]]
 
 MANY = 4096
-"""More cells than this are looked at in floats first."""
+"""More cells than this are looked at in floats first, where NumPy is loaded."""
+
+MANY_WITHOUT_NUMPY = 1 << 15
+"""More cells than this, where it is not: loading it takes longer than so many balls."""
 
 LARGEST_LOG = 1 << 34
 """With logarithms of binomials beyond this, floats are too coarse for a first look."""
@@ -185,7 +189,7 @@ class Cells:
     @property
     def has_look(self) -> bool:
         """Whether there are so many cells that floats look at them first, and can; `is_large`."""
-        if len(self.prefixes) * len(self.reaches) <= MANY or self.width >= 1 << 53:
+        if len(self.prefixes) * len(self.reaches) <= _many() or self.width >= 1 << 53:
             return False
         rates = self._inside, self._outside
         return self.size * self.width.bit_length() < LARGEST_LOG and all(
@@ -435,10 +439,14 @@ def is_large(size: int, width: int) -> bool:
     There are at most size + 1 prefixes, and a reach for each rank from `size` to `width`.
 
     Examples:
-        >>> is_large(10, 220), is_large(100, 400)
+        >>> is_large(10, 220), is_large(1000, 2200)
         (False, True)
     """
-    return (size + 1) * (width - size + 1) > MANY
+    return (size + 1) * (width - size + 1) > _many()
+
+
+def _many() -> int:
+    return MANY if "numpy" in sys.modules else MANY_WITHOUT_NUMPY
 
 
 def choices(number: int, size: int) -> arb:
