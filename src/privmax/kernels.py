@@ -10,7 +10,7 @@ files. So an entry and the parts it calls are in one file.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,29 @@ def entry(function: Any) -> Any:
     Returns:
         The compiled function.
     """
-    return _njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function)
+    kernel = _njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function)
+    _forgive_old_files(kernel._cache._cache_file)
+    return kernel
+
+
+def _forgive_old_files(file: Any) -> None:
+    """Compile again where a file of numba's cache cannot be read.
+
+    Another version of privmax may have left it: the file names classes of that version, and numba
+    reads them before it looks whether the source has changed. That would fail during a draw.
+    """
+
+    def forgiving(read: Callable[..., Any], without: Callable[[], Any]) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            try:
+                return read(*arguments)
+            except Exception:  # whatever unpickling a damaged file may raise
+                return without()
+
+        return call
+
+    file._load_index = forgiving(file._load_index, dict)
+    file._load_data = forgiving(file._load_data, lambda: None)
 
 
 def tell_of_compiling(kernels: Sequence[Any], what: str) -> None:
