@@ -506,7 +506,7 @@ def answer(
 
 def _check_coins(coins: object) -> None:
     """Refuse what gives no random bits, before anything is charged."""
-    if not hasattr(coins, "bits"):
+    if isinstance(coins, type) or not callable(getattr(coins, "bits", None)):
         raise ParameterError(
             "coins", f"<{type(coins).__name__}>", "it must be a source of random bits",
             "Leave it out: it is for tests only.",

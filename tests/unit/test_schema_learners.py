@@ -265,7 +265,11 @@ def test_an_ibis_table_is_refused_where_rows_must_be_here(name):
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-@pytest.mark.parametrize("coins", [5, "a", object()], ids=str)
+@pytest.mark.parametrize(
+    "coins",
+    [5, "a", object(), SeededCoins, type("X", (), {"bits": 5})()],
+    ids=["number", "text", "object", "class", "bits that are a number"],
+)
 def test_coins_that_give_no_bits_are_refused_before_the_charge(name, coins, tmp_path):
     ledger = Ledger.create(tmp_path / "ledger.db", budget=Privacy(90, 1e-5))
     given = learner(name, coins=coins, ledger=ledger)
