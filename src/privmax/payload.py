@@ -180,7 +180,7 @@ RELATIVE = ReleasedField.of(
         "relative",
         "relative",
         lambda counts, _: _write_all(counts, encode),
-        lambda written, _: _read_all(written, decode),
+        lambda written, _: _read_all(written, read_number),
         optional=True,
     ),
 )
@@ -208,7 +208,7 @@ DIAGNOSTICS = ReleasedField(
         "diagnostics",
         "free",
         lambda numbers, _: dict(zip(numbers, map(encode, numbers.values()), strict=True)),
-        lambda written, _: dict(zip(written, map(decode, written.values()), strict=True)),
+        lambda written, _: dict(zip(written, map(read_number, written.values()), strict=True)),
     ),
 )
 
@@ -274,10 +274,19 @@ class Drawn:
 
     @classmethod
     def from_json(cls, written: Mapping[str, Any], read: Read = decode) -> Self:
-        """Read what `to_json` wrote; `read` reads an item."""
+        """Read what `to_json` wrote; `read` reads an item.
+
+        Raises:
+            ValueError: Something of it is not what `to_json` writes.
+        """
         values = {}
         for one in cls.FIELDS:
             record = one.record
             if record is not None and (record.key in written or not record.optional):
                 values[record.attribute] = record.read(written[record.key], read)
-        return cls(**values)
+        drawn = cls(**values)
+        for name in ("counts", "relative"):
+            numbers = getattr(drawn, name)
+            if numbers != getattr(cls, name) and len(numbers) != len(drawn.items):
+                raise ValueError(f"not one of {name} for each item")
+        return drawn

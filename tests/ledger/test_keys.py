@@ -212,6 +212,7 @@ FORGED = [
     {"counts": [5]}, {"counts": None}, {"counts": ["x", "y"]}, {"items": "tea"}, {"items": {}},
     {"items": [None, {}]}, {"noise": {"law": "X"}}, {"noise": {**NOISE, "scale": "-3"}},
     {"other": "x"}, {"other": [1]}, {"free": 3},
+    {"free": {"users_estimate": "x"}}, {"free": {"keys_per_user": None}}, {"counts": []},
 ]  # fmt: skip
 
 

@@ -886,3 +886,18 @@ def test_no_answer_costs_the_counts_all_the_same(ledger):
     assert (release.items, release.counts) == ((), ())
     assert ledger.spent == Privacy("1.5", "1e-6")
     assert by_name(select, {"a": 10**6}, **options, ledger=ledger.request("r1")) == release
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"relative": [0]}, {"relative": [0, "x"]}, {"relative": []}, {"items": ["tea"]}],
+    ids=str,
+)
+def test_an_order_without_a_number_for_each_item_is_refused(ledger, monkeypatch, changed):
+    asked = {"k": 2, "ranked": True, "epsilon": 1, "delta": 1e-6}
+    counts = {"tea": 900, "ale": 500, "gin": 20}
+    write = BestItems.write
+    privmax.select(counts, **asked, ledger=ledger.request("right"))
+    monkeypatch.setattr(BestItems, "write", lambda self, *given: {**write(self, *given), **changed})
+    with pytest.raises(LedgerError, match="cannot be read as an answer"):
+        privmax.select(counts, **asked, ledger=ledger.request("forged"))
