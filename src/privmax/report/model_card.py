@@ -71,13 +71,15 @@ def card(
         learner = Learned.of(learner, read_words("target", target))
     learned: Learned = learner
     release, facts = learned.release, describe_model(learned)
-    asked_for = read_words("question", question or f"Which model predicts “{learned.name}”?")
+    for name, value in (("question", question), ("unit", unit)):
+        if value is not None:
+            read_words(name, value)
     return page(
         "card.html",
         written=written,
         title=f"privmax: {'no model' if facts is None else facts.kind}",
         note="Apart from what is listed as released, nothing here depends on the data.",
-        question=asked_for,
+        question=question or f"Which model predicts “{learned.name}”?",
         learned=learned,
         facts=facts,
         of_number=facts is not None and facts.of_number,
