@@ -13,7 +13,15 @@ from privmax.errors import ParameterError
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import uniform_below
 from privmax.notebook import facts
-from privmax.numbers import Number, open_probability, plain, probability, whole
+from privmax.numbers import (
+    LONGEST,
+    Number,
+    as_given,
+    open_probability,
+    plain,
+    probability,
+    whole,
+)
 from privmax.parameters import Parameter, Parameters
 from privmax.privacy import Neighbors, Privacy, relation
 from privmax.profile import Profile, Window
@@ -269,7 +277,7 @@ def check_epsilon(epsilon: Fraction | None) -> None:
     if epsilon is not None and epsilon > LARGEST_EPSILON:
         raise ParameterError(
             "epsilon",
-            plain(epsilon),
+            plain(epsilon) if epsilon < 10**LONGEST else as_given(epsilon),
             f"it must not exceed {LARGEST_EPSILON}",
             "Common values are between 0.1 and 3.",
         )

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from privmax.accounting import Program
 from privmax.composition import largest_rho
-from privmax.errors import ParameterError
+from privmax.errors import ParameterError, shorten
 from privmax.learning.additive.link import CLIP, CURVE, UNIT
 from privmax.mechanisms.contract import Relation, read_relation
 from privmax.mechanisms.exponential import Exponential
@@ -274,7 +274,7 @@ class AdditiveRounds(Parameters):
                 noise.draw(0, SYSTEM)  # which meets what the sampler refuses
         except ParameterError:
             number = self.rounds + self.pairs
-            raise beyond_noise(self.epsilon, f"each of {number} rounds") from None
+            raise beyond_noise(self.epsilon, f"each of {shorten(number)} rounds") from None
 
     def _check_losses(self) -> None:
         """Refuse privacy loss distributions where no worst case of them is known."""
