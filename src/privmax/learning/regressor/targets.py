@@ -9,6 +9,7 @@ Proof:      docs/proofs/regressor.md
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,8 @@ def read_bounds(targets: object) -> NDArray[np.float64]:
     try:
         low, high = listed
         target_column(np.array([low, high], object))
+        if (float(high) - float(low)) / (2 * LIMIT) < sys.float_info.min:
+            raise ValueError("no float is one step of a score")
     except (ParameterError, ValueError):
         raise ParameterError(
             "targets", targets, "it must be two numbers, the lower first, with room for "
