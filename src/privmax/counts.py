@@ -363,7 +363,7 @@ def _reach(noise: Noise, confidence: Fraction) -> int:
     """
 
     def enough(steps: int) -> bool:
-        with precision(START):
+        with precision(START + 2 * steps.bit_length()):  # so that wide noise is told from endless
             return bool(2 * noise.tail(steps + 1) <= ball(1 - confidence))
 
     if enough(0):

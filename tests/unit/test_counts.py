@@ -27,6 +27,7 @@ from privmax.learning.classes.contract import Shape
 from privmax.learning.source import HypothesisSource
 from privmax.mechanisms.contract import Outcome
 from privmax.noise import bulk
+from privmax.relative import RelativeLaplace
 from privmax.sources.memory import MemorySource
 from privmax.testing import SeededCoins
 
@@ -297,3 +298,10 @@ def test_a_price_at_which_noise_is_nothing_needs_no_gaussian(counts):
     release = privmax.select({"a": 9, "b": 8}, epsilon=1, delta=1e-6, k=20, counts=counts)
     assert release.noise == DiscreteLaplace(scale=20 / Fraction(counts))
     assert release.counts_privacy == Privacy(counts)
+
+
+@pytest.mark.parametrize("kind", [RelativeLaplace, DiscreteLaplace])
+def test_noise_wider_than_a_first_precision_has_an_error(kind):
+    """It was looked for without end."""
+    near, far = (kind(scale=10**digits).error() for digits in (9, 60))
+    assert far / 10**60 == pytest.approx(near / 10**9)
