@@ -16,14 +16,18 @@ import ast
 import copy
 import dataclasses
 import gc
+import pickle
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
+
+import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "privmax"
@@ -223,13 +227,33 @@ def names_of(mutant: Mutant) -> frozenset[str]:
     return frozenset(node.id for node in stored if isinstance(node.ctx, ast.Store))
 
 
+def derived_from(mutant: Mutant) -> frozenset[str]:
+    """Return the constants and functions of the file that depend on what a statement assigns to."""
+    tree = ast.parse((PACKAGE / mutant.file).read_text(encoding="utf-8"))
+    names = set() if mutant.function else set(names_of(mutant))
+    found: set[str] = set()
+    while names:
+        found |= names
+        names = set()
+        for statement in tree.body:
+            named = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
+            if not found & {node.id for node in named if isinstance(node.ctx, ast.Load)}:
+                continue
+            if isinstance(statement, ast.FunctionDef):
+                names.add(statement.name)
+            elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
+                names |= {node.id for node in named if isinstance(node.ctx, ast.Store)}
+        names -= found
+    return frozenset(found)
+
+
 def users_of(mutant: Mutant) -> Iterator[tuple[str, int]]:
     """Files and lines in which a constant, a default or an attribute of a class may be met.
 
     For what is changed outside functions: every line that names it, and of a class or function
     every line that belongs to it.
     """
-    names = names_of(mutant)
+    names = names_of(mutant) | derived_from(mutant)
     for module in MODULES:
         for file in files_of(module):
             yield from ((file, line) for line in _lines_naming(file, names))
@@ -562,14 +586,48 @@ def _transplant(tree: ast.Module, site: _Site, file: Path) -> None:
     for target in targets:
         assert isinstance(target, ast.Name)
         if not site.function:
-            before, after = vars(there)[target.id], aside[target.id]
-            for module in list(sys.modules.values()):
-                names = getattr(module, "__dict__", {})
-                if names.get(target.id) is before:
-                    names[target.id] = after
+            _renew(target.id, vars(there)[target.id], aside[target.id])
+            _renew_computed(vars(there), aside)
         else:
             old_class, new_class = _find(vars(there), site.function), _find(aside, site.function)
             _renew_attribute(old_class, new_class, target.id)
+
+
+def _renew(name: str, before: Any, after: Any) -> None:
+    """Give every module that has a value by its name another one."""
+    for module in list(sys.modules.values()):
+        names = getattr(module, "__dict__", {})
+        if names.get(name) is before:
+            names[name] = after
+
+
+def _renew_computed(there: Mapping[str, Any], aside: Mapping[str, Any]) -> None:
+    """Renew the constants, and the defaults of functions, that are computed from a changed one."""
+    for name, before in list(there.items()):
+        after = aside.get(name)
+        if _differs(before, after):
+            _renew(name, before, after)
+    for new in aside.values():
+        if isinstance(new, FunctionType):
+            for old in _FUNCTIONS.get(_code_key(new.__code__), []):
+                if _differs(old.__defaults__, new.__defaults__):
+                    old.__defaults__ = new.__defaults__
+                if _differs(old.__kwdefaults__, new.__kwdefaults__):
+                    old.__kwdefaults__ = new.__kwdefaults__
+
+
+def _differs(before: object, after: object) -> bool:
+    """Whether both are plain data, and not the same."""
+    return _is_plain(before) and _is_plain(after) and pickle.dumps(before) != pickle.dumps(after)
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, dict):
+        return all(map(_is_plain, [*value, *value.values()]))
+    if isinstance(value, (tuple, list, set, frozenset)):
+        return all(map(_is_plain, value))
+    plain = (bool, int, float, str, bytes, Fraction, np.ndarray, np.generic)
+    return value is None or isinstance(value, plain)
 
 
 def _find(names: Mapping[str, Any], path: str) -> Any:

@@ -58,37 +58,47 @@ from lab.mutants import Mutant
 
 TESTS = {
     "noise": "unit/coins unit/samplers exact/walks exact/race exact/counts "
-    "exact/repetition statistical/noise golden/public_numbers docs/docstrings",
+    "exact/repetition statistical/noise statistical/runs golden/public_numbers "
+    "golden/inner_numbers docs/docstrings",
     "profile": "unit/profile property/profile docs/docstrings",
     "mechanisms": "exact/laws exact/naming exact/limited_domain exact/stable_maximum "
     "exact/gap_test exact/choosing exact/nested_margin exact/set_margin exact/above_threshold "
     "exact/propose_test_release exact/restricted_exponential exact/max_of_laplaces "
     "exact/joint_exponential exact/large_margin exact/large_margin_truncated exact/score_kinds "
     "exact/leads exact/expectations exact/audits exact/top_k exact/cells unit/mechanisms "
-    "exact/contract exact/ranked_margin exact/stored_leads exact/rounding "
-    "unit/theory unit/plans golden/public_numbers docs/docstrings",
-    "composition": "exact/composition exact/top_k golden/public_numbers docs/docstrings",
+    "exact/contract exact/ranked_margin exact/stored_leads exact/rounding exact/brute_force "
+    "exact/every_rank exact/formal exact/lower_bounds unit/theory unit/plans unit/weights "
+    "unit/typical statistical/draws golden/public_numbers golden/inner_numbers docs/docstrings",
+    "composition": "exact/composition exact/top_k golden/public_numbers golden/inner_numbers "
+    "docs/docstrings",
     "privacy": "unit/privacy docs/docstrings",
-    "release": "unit/release unit/counts unit/select docs/docstrings",
+    "release": "unit/release unit/counts unit/select unit/maximization property/select "
+    "golden/releases docs/docstrings",
     "ledger": "ledger/ledger ledger/rules ledger/rho ledger/parts ledger/batch ledger/files "
     "ledger/forks ledger/records ledger/relation ledger/units ledger/strict ledger/failures "
     "ledger/forgeries ledger/select ledger/checks ledger/payment ledger/replay "
     "ledger/open_files ledger/stores ledger/group_commit ledger/history ledger/bad_days "
-    "ledger/shapes docs/docstrings",
-    "losses": "exact/losses exact/accounting ledger/rules golden/public_numbers docs/docstrings",
+    "ledger/shapes ledger/histories ledger/learning ledger/protocol cli/ledger cli/budget "
+    "golden/releases docs/docstrings",
+    "losses": "exact/losses exact/accounting ledger/rules golden/public_numbers "
+    "golden/inner_numbers docs/docstrings",
     "repetition": "exact/repetition exact/search unit/search unit/search_settings "
-    "unit/search_misuse unit/search_rows ledger/search golden/public_numbers docs/docstrings",
+    "unit/search_misuse unit/search_rows ledger/search cli/repetition golden/public_numbers "
+    "golden/inner_numbers docs/docstrings",
     "counts": "exact/counts exact/shared_noise exact/ranked_margin unit/counts unit/release "
-    "unit/keys golden/public_numbers docs/docstrings",
+    "unit/keys cli/output golden/public_numbers golden/inner_numbers golden/releases "
+    "docs/docstrings",
     "payload": "unit/release unit/select exact/groups ledger/failures ledger/select "
-    "ledger/shapes docs/docstrings",
+    "ledger/shapes golden/releases docs/docstrings",
     "groups": "unit/grouping unit/groups exact/groups exact/itemset_groups ledger/groups "
-    "docs/docstrings",
-    "keyset": "exact/keys unit/keys unit/key_plans ledger/keys golden/public_numbers "
-    "docs/docstrings",
+    "ledger/itemset_groups cli/groups golden/releases docs/docstrings",
+    "keyset": "exact/keys unit/keys unit/key_plans ledger/keys cli/keys golden/public_numbers "
+    "golden/inner_numbers golden/releases docs/docstrings",
     "learning": "exact/additive exact/classifier exact/regressor exact/peers_faults "
     "unit/additive unit/classifier unit/regressor unit/schema_learners ledger/additive "
-    "ledger/classifier ledger/regressor docs/docstrings",
+    "ledger/classifier ledger/regressor ledger/schema_learners unit/model_card "
+    "property/additive_groups statistical/additive_noise golden/inner_numbers golden/releases "
+    "docs/docstrings",
 }
 """The test files of each module, whose quick tests are used. Tests that look at the source and not
 at what it does are not among them, nor are those that start processes, nor files that start threads
@@ -641,7 +651,7 @@ class _Runner:
             for file, number in mutants.users_of(mutant)
             for test in self._traces.lines.get(file, {}).get(number, ())
         }
-        names = mutants.names_of(mutant)
+        names = mutants.names_of(mutant) | mutants.derived_from(mutant)
         return users | {
             test
             for test in self._traces.seconds
@@ -759,6 +769,7 @@ class _Runner:
         answer.unlink(missing_ok=True)
         child = os.fork()
         if not child:
+            signal.alarm(900)  # a test may wait for a thread that this process does not have
             try:
                 answer.write_bytes(pickle.dumps(self._follow(tests, sources)))
             except BaseException:  # its standard streams are closed
@@ -770,7 +781,8 @@ class _Runner:
             for found in lines.values():
                 found.difference_update([test for test in found if test.startswith(f"{name}::")])
         if not answer.exists():
-            print(f"{name} could not be traced: {problem.read_text(encoding='utf-8')}", flush=True)
+            why = problem.read_text(encoding="utf-8") if problem.exists() else "it does not end"
+            print(f"{name} could not be traced: {why}", flush=True)
             return
         seconds, lines = pickle.loads(answer.read_bytes())
         traces.seconds.update(seconds)
@@ -797,7 +809,10 @@ class _Runner:
         cover.start()
         seconds: dict[str, float] = {}
         items = [self._items[test] for test in tests]
+        kept = [one for one in gc.get_objects() if _is_cache(one)]
         for item, following in zip(items, [*items[1:], None], strict=True):
+            for one in kept:  # a line that filled a cache before counts for every test
+                one.cache_clear()
             cover.switch_context(item.nodeid)
             begin = time.process_time()
             reports = runtestprotocol(item, nextitem=following, log=False)
@@ -821,6 +836,12 @@ def _one_of_each(cases: Sequence[str]) -> list[str]:
         met[test] = met.get(test, 0) + 1
         turns.append(met[test])
     return [case for _, case in sorted(zip(turns, cases, strict=True), key=lambda one: one[0])]
+
+
+def _is_cache(one: object) -> bool:
+    """Whether it is a function of the package whose answers are kept."""
+    is_kept = type(one).__name__ == "_lru_cache_wrapper"
+    return is_kept and str(getattr(one, "__module__", "")).startswith("privmax")
 
 
 def _give_up(_: int, frame: FrameType | None) -> None:

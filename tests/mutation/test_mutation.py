@@ -184,6 +184,7 @@ def test_every_module_has_files_and_tests():
 
 PLANTED = """
 LEAST = 3
+TWICE = 2 * LEAST
 
 class Gate:
     least: int = 3
@@ -209,13 +210,13 @@ def wait(number):
 """
 
 TESTS = '''
-from privmax.planted import LEAST, Door, Gate, wait
+from privmax.planted import TWICE, Door, Gate, wait
 
 def test_gate():
     assert Gate().opens(1)
     assert not Gate().opens(20)
     assert Gate().counts(5) == [3, 4]
-    assert LEAST == 3
+    assert TWICE == 6
 
 def test_door():
     assert Door().opens(1)
