@@ -79,7 +79,7 @@ TESTS = {
     "ledger/forgeries ledger/select ledger/checks ledger/payment ledger/replay "
     "ledger/open_files ledger/stores ledger/group_commit ledger/history ledger/bad_days "
     "ledger/shapes ledger/histories ledger/learning ledger/protocol cli/ledger cli/budget "
-    "golden/releases docs/docstrings",
+    "golden/releases golden/ledger_states docs/docstrings",
     "losses": "exact/losses exact/accounting ledger/rules golden/public_numbers "
     "golden/inner_numbers docs/docstrings",
     "repetition": "exact/repetition exact/search unit/search unit/search_settings "

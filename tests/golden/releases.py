@@ -42,15 +42,12 @@ PRICE: dict[str, Any] = {"epsilon": 1, "delta": "1e-6"}
 SCORES = {"tea": 9000, "ale": 8000, "fig": 500, "té\u200b": 3}
 KEYS = {"tea": 900, "ale ": 700, "ale": 650, "té\u200b": 400, "fig": 2}
 BASKETS = [["bread", "butter"]] * 900 + [["bread"]] * 400 + [["tea", "milk"]] * 300
-PEOPLE = pl.DataFrame(
-    [(who, what) for what, many in KEYS.items() for who in range(many)],
-    schema=["who", "what"],
-    orient="row",
-)
+_PAIRS = [(who, what) for what, many in KEYS.items() for who in range(many)]
+PEOPLE = pl.DataFrame({"who": [who for who, _ in _PAIRS], "what": [what for _, what in _PAIRS]})
 """Everybody has the first key; the fewer individuals a key has, the more others they have."""
 
-GROUPED = PEOPLE.with_columns(
-    at=pl.when(pl.col("who") < 500).then(pl.lit("n")).otherwise(pl.lit("s"))
+GROUPED = pl.DataFrame(
+    {**PEOPLE.to_dict(as_series=False), "at": ["n" if who < 500 else "s" for who, _ in _PAIRS]}
 )
 
 MARKERS = np.array([[400, 410], [900, 300], [55, 60], [700, 640]])
