@@ -41,6 +41,7 @@ import textwrap
 import time
 import tomllib
 import traceback
+import warnings
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -73,13 +74,14 @@ TESTS = {
     "docs/docstrings",
     "privacy": "unit/privacy docs/docstrings",
     "release": "unit/release unit/counts unit/select unit/maximization "
-    "golden/releases docs/docstrings",
+    "golden/releases golden/shown_releases docs/docstrings",
     "ledger": "ledger/ledger ledger/rules ledger/rho ledger/parts ledger/batch ledger/files "
     "ledger/forks ledger/records ledger/relation ledger/units ledger/strict ledger/failures "
     "ledger/forgeries ledger/select ledger/checks ledger/payment ledger/replay "
     "ledger/open_files ledger/stores ledger/group_commit ledger/history ledger/bad_days "
     "ledger/shapes ledger/learning "
-    "golden/releases golden/ledger_states docs/docstrings",
+    "golden/releases golden/ledger_states golden/ledger_forms "
+    "golden/defaults docs/docstrings",
     "losses": "exact/losses exact/accounting ledger/rules golden/public_numbers "
     "golden/inner_numbers docs/docstrings",
     "repetition": "exact/repetition exact/search unit/search unit/search_settings "
@@ -110,6 +112,12 @@ EXAMPLES = 12
 
 SLOW = 2.0
 """Seconds, under coverage: tests that take longer are not used."""
+
+GOLDEN = "tests/golden/"
+"""Tests that compare stored values: each sees much at once."""
+
+DEFAULTS = "tests/golden/test_defaults.py"
+"""They are not lines that a test runs."""
 
 KILLED, TIMED, SURVIVED = "killed", "timed out", "survived"
 
@@ -264,7 +272,7 @@ def wilson(hits: int, tries: int, z: float = 1.96) -> tuple[float, float]:
     rate, square = hits / tries, z * z / tries
     middle = (rate + square / 2) / (1 + square)
     half = z * math.sqrt(rate * (1 - rate) / tries + square / (4 * tries)) / (1 + square)
-    return middle - half, middle + half
+    return middle - half, 1.0 if hits == tries else middle + half  # which rounding may put below it
 
 
 # What is known
@@ -624,16 +632,16 @@ class _Runner:
         return False
 
     def _tests(self, mutant: Mutant) -> list[str]:
-        """Those that run its lines: what killed one of its function before, then the quickest case
-        of each test, then the other cases.
+        """Those that run its lines: what killed one of its function before, then those that compare
+        stored values, then the quickest case of each other test, then the other cases.
         """
         found = self._covering(mutant) - self._unsteady
         seconds = self._traces.seconds
         killers = list(self._killers.get(f"{mutant.file} {mutant.function}", [])[:4])
         first = [test for test in killers if test in found]
-        order = first + _one_of_each(
-            sorted(found - set(first), key=lambda one: (seconds[one], one))
-        )
+        rest = sorted(found - set(first), key=lambda one: (seconds[one], one))
+        stored = [test for test in rest if test.startswith(GOLDEN)]
+        order = first + stored + _one_of_each([test for test in rest if test not in set(stored)])
         chosen: list[str] = []
         spent = 0.0
         for test in order:
@@ -659,7 +667,8 @@ class _Runner:
         return users | {
             test
             for test in self._traces.seconds
-            if test in self._items and any(name in self._text(test) for name in names)
+            if test in self._items
+            and (test.startswith(DEFAULTS) or any(name in self._text(test) for name in names))
         }
 
     def _text(self, test: str) -> str:
@@ -753,7 +762,10 @@ class _Runner:
         for test in self._items:
             by_file.setdefault(test.split("::")[0], []).append(test)
         for name, tests in by_file.items():
-            digest = hashlib.sha256((mutants.ROOT / name).read_bytes()).hexdigest()
+            named = "\n".join(tests).encode(
+                "utf-8", "backslashreplace"
+            )  # without slow ones, or with
+            digest = hashlib.sha256((mutants.ROOT / name).read_bytes() + named).hexdigest()
             if traces.digests.get(name) == digest:
                 continue
             begin = time.monotonic()
@@ -823,7 +835,9 @@ class _Runner:
             if all(report.passed for report in reports):
                 seconds[item.nodeid] = time.process_time() - begin
         cover.stop()
-        data = cover.get_data()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # where no test of a file runs any of the modules
+            data = cover.get_data()
         lines: dict[str, dict[int, set[str]]] = {}
         for source in sources:
             for line, found in data.contexts_by_lineno(str(mutants.PACKAGE / source)).items():

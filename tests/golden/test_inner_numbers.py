@@ -42,6 +42,7 @@ from privmax import (
 )
 from privmax.keyset import budget, plans, procedure
 from privmax.keyset import rounds as key_rounds
+from privmax.learning import Number, Schema
 from privmax.learning.additive import fitting, groups, link, memory, model, rounds, steps
 from privmax.learning.classifier import choice, counting
 from privmax.learning.regressor import fitting as errors
@@ -63,11 +64,13 @@ from privmax.mechanisms import (
     peeling,
     propose_test_release,
     ranked_margin,
+    registry,
     restricted_exponential,
     set_margin,
     sets,
     sharp_margin,
     stages,
+    stored_leads,
     weights,
 )
 from privmax.mechanisms.contract import JointLaw, Law
@@ -154,7 +157,7 @@ MODULES = (
     max_of_truncated, nested_margin, noisy_maximum, peeling, propose_test_release, ranked_margin,
     restricted_exponential, set_margin, sets, sharp_margin, stages, weights, fitting, groups, link,
     memory, model, rounds, steps, choice, counting, targets, terms, errors, race, tails,
-    samplers, bulk, runs,
+    samplers, bulk, runs, registry, stored_leads,
 )  # fmt: skip
 
 NAMES: dict[str, Any] = {
@@ -162,6 +165,7 @@ NAMES: dict[str, Any] = {
     **{module.__name__.split(".")[-1]: module for module in MODULES},
     "rounds": rounds, "key_rounds": key_rounds, "fitting": fitting, "errors": errors,
     "F": Fraction, "Privacy": Privacy, "Profile": Profile, "np": np, "arb": arb, "math": math,
+    "Schema": Schema, "Number": Number,
     "draws": draws, "brief": brief, "least": least, "examples": examples, "numbered": numbered,
     "ballots": ballots, "partial": partial, "product": product, "accumulate": accumulate,
     "SeededCoins": SeededCoins, "plan_keys_over": plans.plan_keys_over, "ball": balls.ball,
@@ -265,6 +269,25 @@ def about_noise() -> Iterator[str]:
     for scale, argument in product(("F(1)", "F(5, 3)"), ("F(1, 2)", "F(1)", "F(100)")):
         yield f"balls.ceiling_log({scale}, {argument})"
     yield "balls.ceiling(lambda: ball(F(7, 2)).sqrt())"
+    coins = "SeededCoins(1)"
+    for bad in ("F(0)", "F(-1)", "F(1, 10**30)", "F(10**40)"):
+        yield f"samplers.discrete_laplace({bad}, {coins}) is None"
+        for sampler in ("discrete_gaussian", "geometric", "bernoulli_exp"):
+            if bad != "F(1, 10**30)" or sampler != "geometric":
+                yield f"samplers.{sampler}({bad}, {coins}) is None"
+        for sampler in ("discrete_laplace", "geometric", "bernoulli_exp", "rounded_gaussian"):
+            if (bad, sampler) != ("F(1, 10**30)", "discrete_laplace"):
+                yield f"bulk.{sampler}({bad}, 2, {coins}) is None"
+        if bad != "F(10**40)":  # so many runs would be counted one by one
+            yield f"runs.poisson({bad}, {coins}) is None"
+            for gamma in ("F(1, 2)", "F(1)", "F(0)", "F(-1, 2)"):
+                yield f"runs.negative_binomial({bad}, {gamma}, {coins}) is None"
+    yield from (f"bulk.discrete_gaussian({v}, 2, {coins}) is None" for v in ("F(0)", "F(2)**97"))
+    yield from (f"bulk.rounded_gaussian(F(1, {v}), 2, {coins}) is None" for v in (1024, 1025))
+    yield from (f"bulk.geometric(F(1, 2**48 + {v}), 2, {coins}) is None" for v in (0, 1))
+    for sampler in ("discrete_laplace", "discrete_gaussian", "geometric", "bernoulli_exp"):
+        yield from (f"bulk.{sampler}(F(1), {size!r}, {coins}) is None" for size in (-1, 0, 1.5))
+    yield from (f"samplers.uniform_below({n}, {coins})" for n in (0, -1))
 
 
 def about_races() -> Iterator[str]:
@@ -346,7 +369,7 @@ def about_losses() -> Iterator[str]:
         "rest='0.01'", "rounds=[(F(1, 20), 7)], rest='0.01'", "rounds=[(30, 1)]", "rounds=[(3, 99)]",
         "rounds=[(3, 100)]", "rounds=[(F(1, 10**100), 1)]", "gaussians=[(1, F(10**100), 1)]",
         "gaussians=[(1, F(10**101), 1)]", "gaussians=[(10**30, F(1), 1)]", "rounds=[(F(1, 30), 12)]",
-        "rounds=[(F(1, 30), 12)], gaussians=[(1, F(1, 3000), 1)]",
+        "rounds=[(F(1, 100), 64)]", "rounds=[(F(1, 30), 12)], gaussians=[(1, F(1, 3000), 1)]",
     ):  # fmt: skip
         yield f"accounting.Program({given}).epsilon_by_losses('1e-6')"
     yield "accounting._chances(9, F(1, 30))"
@@ -542,6 +565,8 @@ def about_keys() -> Iterator[str]:
     ):
         made = f"type('T', (), {{'tally': lambda self, most: {tally}}})()"
         yield f"draws(lambda c: procedure.KeySearch(epsilon=1, delta='1e-6', per_user=5).look({made}, c))"
+    even = "type('T', (), {'tally': lambda self, most: [0, 0, 12, 0, 5]})()"  # 16 keys² each
+    yield f"draws(lambda c: procedure.KeySearch(epsilon=10**6, delta='1e-6', per_user=5).look({even}, c))"
     yield "procedure.KeySearch(epsilon=1, delta='1e-6', per_user=2**16).per_user"
     yield "procedure.KeySearch(epsilon=1, delta='1e-6', per_user=2**16 + 1)"
     yield "procedure.KeySearch(epsilon='1e-9', delta='1e-9').prepare()"
@@ -761,6 +786,20 @@ def about_mechanisms() -> Iterator[str]:
         yield f"[{made}.budgets(n) for n in (None, 5, 40)]"
         yield f"{made}.lengths(flat, 2)"
         yield f"Choosing({options.split(', neighbors')[0]}, growth=2).threshold(3)"
+    for name in registry.MECHANISMS:
+        entry = f"registry.MECHANISMS['{name}']"
+        yield f"[{entry}.requires, sorted({entry}.example_options()), {entry}.pure, {entry}.needs_closed]"
+        yield f"[{entry}.for_lists, {entry}.abstains, {entry}.slow, {entry}.make_example()]"
+        yield f"[registry.registered_name({entry}.make_example()), {entry}.companions]"
+        for size in (None, 1, 5, 10**6):
+            if size is not None or "delta" in registry.MECHANISMS[name].example:
+                yield f"{entry}.last_draw and {entry}.last_draw({entry}.make_example(), {size})"
+        for given in ("k=1", "k=2", "neighbors='add-remove'", "ranked=True", "delta=0", "growth=2"):
+            yield f"registry.build('{name}', epsilon=1, {given})"
+    yield "[registry.names_requiring(name) for name in ('rank', 'growth', 'k', 'delta')]"
+    yield "stored_leads.LEADS"
+    for epsilon, delta in (("1", "1e-6"), ("F(1, 10)", "1e-9"), ("3", "0.5")):
+        yield f"stored_leads.find_lead('large-margin', F({epsilon}), F('{delta}'))"
     for steps_of in (0, 1, 5, 30):
         yield f"gap_test.soft_chances({steps_of}, F(1), F(1, 100), F(1, 5))"
     yield "gap_test._soft_turn(F(1), F(1, 100), F(1, 5))"
@@ -791,6 +830,7 @@ def about_mechanisms() -> Iterator[str]:
     yield "relative.RelativeLaplace(scale=2).weigh(3), ranked_margin._chance_sorted([9, 5, 5], relative.RelativeLaplace(scale=2))"
     yield "brief(ranked_margin._weigh_all(relative.RelativeLaplace(scale=2)))"
     yield "ranked_margin.balanced_share(F(2), F(1, 100), 4, neighbors='replace', growth=2)"
+    yield "[ranked_margin.balanced_share(F(100), F(1, 1000), k) for k in (1000, 1001)]"
 
 
 def about_learning() -> Iterator[str]:
@@ -882,6 +922,10 @@ def about_learning() -> Iterator[str]:
     made = "examples((4, 3, 2), 500)"
     yield f"[one.tolist() for one in counting.count_labels({made}, fitting.CellLayout((4, 3, 2), (True,) * 3, (None,) * 3).singles())]"
     yield f"[{made}.labels(), brief({made}.tally())]"
+    schema = "Schema(a=Number(0, 9, cells=4), b=Number(0, 9, cells=3), c=Number(0, 9, cells=2))"
+    counted = f"counting.Tables({made}, {schema}, doubles=True)"
+    yield f"[{counted}.totals().tolist(), {counted}.below().tolist(), {counted}.below_both().tolist()]"
+    yield f"[[one.tolist() for one in {counted}.grid(*both)] for both in product(range(3), repeat=2)]"
 
 
 ABOUT = (

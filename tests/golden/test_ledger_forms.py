@@ -20,7 +20,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).parent))
 
-from test_ledger_states import PURE, ROWS, USERS, WHAT, attempt, said
+from ledger_values import PURE, ROWS, USERS, WHAT, attempt, said
 
 from privmax.ledger import Charge, Ledger, opening, shapes
 from privmax.ledger.events import Row, canonical

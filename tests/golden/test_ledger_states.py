@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
@@ -26,7 +27,23 @@ from unittest import mock
 
 import pytest
 
-from privmax.errors import BudgetError, LedgerError, ParameterError
+sys.path.append(str(Path(__file__).parent))
+
+from ledger_values import (
+    DEAR,
+    MIXED,
+    OTHER,
+    PURE,
+    RANGED,
+    REPLACED,
+    RHO,
+    ROWS,
+    USERS,
+    WHAT,
+    attempt,
+    said,
+)
+
 from privmax.ledger import Charge, Ledger, chain, charging, events, replay, rules
 from privmax.ledger.events import canonical, label, portable, seal
 from privmax.ledger.reading import read_rows
@@ -34,16 +51,6 @@ from privmax.ledger.shapes import mark
 from privmax.privacy import Privacy
 
 STORED = Path(__file__).parent / "stored" / "ledger_states.json"
-
-WHAT = {"command": "select", "mechanism": "x", "options": {"k": 2}, "data": "sales.csv"}
-OTHER = {**WHAT, "options": {"k": 3}, "data": "other.csv"}
-PURE, MIXED = Charge(Privacy("1/10")), Charge(Privacy("1/5", "1e-9"))
-RANGED = Charge(Privacy("1/4"), bounded_range=True)
-RHO = Charge(Privacy("1/2", "1e-7"), rho=Fraction(1, 200))
-REPLACED = Charge(Privacy("1/10"), neighbors="replace")
-USERS = Charge(Privacy("1/10"), unit="user")
-ROWS = Charge(Privacy("1/10"), unit="row")
-DEAR = Charge(Privacy(5))
 
 Call = Callable[[Ledger], Any]
 
@@ -128,31 +135,6 @@ def _spend(to: Ledger) -> int:
         to.charge(RANGED, WHAT, request=f"more {spent}").record(spent)
         spent += 1
     return spent
-
-
-def said(value: Any) -> Any:
-    """A value as JSON has it."""
-    if value is None or isinstance(value, (bool, int, str, float)):
-        return value
-    if isinstance(value, Privacy):
-        return {name: said(getattr(value, name)) for name in ("epsilon", "delta")}
-    if isinstance(value, Fraction):
-        return f"{value.numerator}/{value.denominator}"
-    if isinstance(value, dict):
-        return {str(key): said(one) for key, one in value.items()}
-    if isinstance(value, rules.Total):
-        return said(value.as_json())
-    if isinstance(value, (list, tuple)):
-        return [said(one) for one in value]
-    return str(value)
-
-
-def attempt(call: Callable[[], Any]) -> Any:
-    try:
-        return said(call())
-    except (LedgerError, ParameterError) as error:
-        more = [error.cost, error.left, error.account] if isinstance(error, BudgetError) else []
-        return [type(error).__name__, str(error), said(more)]
 
 
 def moment(clock: Iterator[int]) -> str:
@@ -357,6 +339,9 @@ def ends() -> Iterator[tuple[str, Any]]:
     for number in (Fraction(1, 3), Fraction(1, 2**192), Fraction(1, 2**193), Fraction(5, 3**200)):
         yield f"short {number}"[:60], said(rules.short(number))
     zcdp = rules.RULES["zcdp"]
+    for part in (3, 4, 5):
+        start = zcdp.start(Privacy(2, Fraction(part, 2**201)))
+        yield f"rho beside a delta of {part}", said(zcdp.add(start, RHO))
     for rho in (1 << 40, (1 << 40) + 1):
         yield f"tally {rho}", said(zcdp._epsilon(str(rho), Fraction(1, 10**6)))  # type: ignore[attr-defined]
 

@@ -14,6 +14,7 @@ import json
 import sys
 import warnings
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,7 @@ def shown(name: str) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         release = KINDS[name]({"coins": SeededCoins(name)})
+    both = (release, release.payload)
     found = {
         "str": str(release),
         "repr": repr(release),
@@ -60,6 +62,7 @@ def shown(name: str) -> dict[str, Any]:
         "order": release.describe_order()[:9],
         "numbers": release.describe_numbers()[:9],
         **{one: repr(getattr(release, one)) for one in PROPERTIES if hasattr(release, one)},
+        "compared": [one.name for part in both for one in fields(part) if one.compare],
     }
     for library, rows in FRAMES.items():
         try:

@@ -23,8 +23,10 @@ from privmax.errors import AnswerError, EngineError, LedgerError
 from privmax.itemsets import top_itemsets
 from privmax.itemsets.source import ItemsetSource
 from privmax.learning import PrivateERM, Stumps, select_model
-from privmax.ledger import Ledger, Reservation
+from privmax.ledger import Charge, Ledger, Reservation
 from privmax.ledger.payment import FAILED
+from privmax.ledger.rows import UnwritableError
+from privmax.ledger.sqlite import SqliteStore
 from privmax.mechanisms.permute_and_flip import PermuteAndFlip
 from privmax.payload import Drawn
 from privmax.sources.memory import MemorySource
@@ -415,3 +417,23 @@ def test_a_model_that_cannot_be_named(ledger, monkeypatch):
         select_model(models, [[0]] * 50, y, **asked)
     assert select_model(models, [[0]] * 50, y, **asked).items == ()
     assert ledger.spent == Privacy(50)
+
+
+def test_an_answer_whose_commit_fails_is_noted(ledger, monkeypatch):
+    """The file says already that one was drawn: no process draws another."""
+    reservation = ledger.charge(Charge(Privacy(1)), {"mechanism": "x"}, request="a")
+    original = SqliteStore._execute
+
+    def execute(store, query, bound=(), *, committing=False, request=None):
+        if committing and request is not None:
+            raise UnwritableError("the disk is full")
+        return original(store, query, bound, committing=committing, request=request)
+
+    assert not reservation.noted
+    with monkeypatch.context() as patch:
+        patch.setattr(SqliteStore, "_execute", execute)
+        with pytest.raises(AnswerError):
+            reservation.record("x")
+    assert reservation.noted
+    assert not reservation.recorded
+    assert reservation.record("x") == "x"

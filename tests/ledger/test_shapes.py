@@ -7,16 +7,18 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
+from unittest import mock
 
 import pytest
 from readers import read_everything, run
 
 from privmax.errors import LedgerError, ParameterError
-from privmax.ledger import Charge, Ledger
+from privmax.ledger import Charge, Fault, Ledger
 from privmax.ledger.events import DEEPEST, LARGEST, EventRow, canonical, label, price_json, seal
 from privmax.ledger.replay import after, totals_of
 from privmax.ledger.rows import COLUMNS
 from privmax.ledger.rules import find_rule
+from privmax.ledger.sqlite import SqliteStore
 from privmax.privacy import Privacy
 
 PRICE = price_json(Charge(Privacy("1/10")))
@@ -113,6 +115,45 @@ def test_a_number_that_is_a_fraction_is_marked_like_others(tmp_path):
         assert (first.fault is None, first.seq, second.seq) == (False, 0, 3)
         assert len(list(ledger.history(last=3))) == 3
         assert ledger.verify()
+
+
+def test_the_standing_says_what_is_wrong_with_the_last_event(tmp_path):
+    file = tmp_path / "budget.db"
+    with Ledger.create(file, epsilon=3) as ledger:
+        forge(file, "{}")
+        assert ledger.standing().fault == Fault(2, "its content cannot be read")
+        assert ledger.standing().whole.spent == Privacy(0)
+
+
+def test_where_no_event_is_sound_there_is_no_standing(tmp_path):
+    file = tmp_path / "budget.db"
+    with Ledger.create(file, epsilon=3) as ledger:
+        assert ledger.rule == "basic"  # what the first event says is known
+        forge(file, "{}")
+        with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+            connection.execute("UPDATE privmax_events SET totals = '{}' WHERE seq = 1")
+        with pytest.raises(LedgerError, match=r"is missing or was changed|does not follow"):
+            ledger.standing()
+
+
+def test_damage_of_the_file_belongs_to_no_event(tmp_path):
+    with Ledger.create(tmp_path / "budget.db", epsilon=3) as ledger:
+        with mock.patch.object(SqliteStore, "damage", return_value=["page 3"]):
+            assert ledger.verify() == [Fault(0, "the file is damaged: page 3")]
+        assert ledger.verify() == []
+
+
+def test_the_last_events_do_not_begin_below_the_first_number(tmp_path):
+    """Where one in between is gone, there are others to go back to."""
+    file = tmp_path / "budget.db"
+    with Ledger.create(file, epsilon=3) as ledger:
+        ledger.charge(Charge(Privacy(1)), {"command": "select"}, request="a").record({"items": [1]})
+        for seq in (0, -5):
+            forge(file, canonical({"price": PRICE, "what": {}}), seq=seq, request=f"forged {seq}")
+        with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+            connection.execute("DELETE FROM privmax_events WHERE seq = 2")
+            connection.execute("UPDATE privmax_ledgers SET seq = 3")
+        assert [event.seq for event in ledger.history(last=3)] == [1, 3]
 
 
 def test_an_event_as_json_has_a_fault_only_where_there_is_one(tmp_path):

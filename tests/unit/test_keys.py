@@ -19,7 +19,7 @@ from privmax import KeysRelease, Privacy, packing
 from privmax.counts import DiscreteGaussian, DiscreteLaplace
 from privmax.errors import DataError, ParameterError
 from privmax.keyset.budget import MOST, ONE
-from privmax.keyset.procedure import WIDEST, KeySearch
+from privmax.keyset.procedure import WIDEST, FoundKeys, KeySearch
 from privmax.keyset.release import AllKeys, DrawnKeys
 from privmax.keyset.rounds import HIGHEST_CUT, QUESTION, TOP, KeyRounds
 from privmax.noise.bulk import LARGEST_SCALE
@@ -70,6 +70,22 @@ def test_counts_come_with_the_largest_first_and_an_error():
     assert list(found.columns) == ["item", "count", "error"]
     assert found["item"].tolist() == ["tea", "tea ", "Tea"]
     assert json.loads(release.to_json())["other"] == release.other
+
+
+def test_keys_of_equal_counts_are_sorted_by_name(monkeypatch):
+    """Whatever order a source names them in."""
+
+    class Named:
+        def name(self, numbers):
+            return ["b", "a", "d", "c"]
+
+        def count(self, numbers, most):
+            return np.array([5, 5, 9, 5]), 0
+
+    monkeypatch.setattr(KeySearch, "draw", lambda self, source, coins: FoundKeys(np.arange(4), {}))
+    question = AllKeys(search=KeySearch(**PRICE), counts=10**6)
+    drawn = question.draw(Named(), SYSTEM)
+    assert (drawn.items, drawn.counts) == (("d", "a", "b", "c"), (9, 5, 5, 5))
 
 
 def test_individuals_count_for_as_many_keys_as_is_said():
