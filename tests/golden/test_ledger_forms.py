@@ -23,7 +23,7 @@ sys.path.append(str(Path(__file__).parent))
 from ledger_values import PURE, ROWS, USERS, WHAT, attempt, said
 
 from privmax.ledger import Charge, Ledger, opening, shapes
-from privmax.ledger.events import Row, canonical
+from privmax.ledger.events import EventRow, canonical
 from privmax.ledger.reading import read_rows
 from privmax.privacy import Privacy
 
@@ -67,8 +67,10 @@ TOTALS = canonical(
 )
 
 
-def a_row(**changed: Any) -> Row:
-    usual = Row(2, "released", MOMENTS[0] or "", "dp", "a", None, '{"answer":1}', TOTALS, "0" * 64)
+def a_row(**changed: Any) -> EventRow:
+    usual = EventRow(
+        2, "released", MOMENTS[0] or "", "dp", "a", None, '{"answer":1}', TOTALS, "0" * 64
+    )
     return usual._replace(**changed)
 
 

@@ -228,7 +228,7 @@ def altered(value: Any) -> Iterator[Any]:
     yield {**value, "extra": 1}
 
 
-def history(rule: str) -> list[events.Row]:
+def history(rule: str) -> list[events.EventRow]:
     """One event of each kind, and a few more."""
     clock = count(1)
     with (
@@ -245,7 +245,7 @@ def history(rule: str) -> list[events.Row]:
         return list(read_rows(to._chain))
 
 
-def sealed(rows: list[events.Row]) -> list[events.Row]:
+def sealed(rows: list[events.EventRow]) -> list[events.EventRow]:
     last, found = "", []
     for row in rows:
         found.append(seal(last, "default", row))
@@ -253,7 +253,7 @@ def sealed(rows: list[events.Row]) -> list[events.Row]:
     return found
 
 
-def changed_rows(rows: list[events.Row], place: int) -> Iterator[tuple[str, events.Row]]:
+def changed_rows(rows: list[events.EventRow], place: int) -> Iterator[tuple[str, events.EventRow]]:
     row = rows[place]
     for field, values in CHANGES.items():
         for value in values:
