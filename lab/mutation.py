@@ -194,7 +194,7 @@ def main() -> None:
         print(f"{len(chosen)} mutants", flush=True)
         if chosen and not options.survivors:
             write_run(options.round)
-        run(chosen, options.budget, options.minutes, options.round, quick=options.quick)
+        run(chosen, options.budget, options.minutes, options.round, slow=not options.no_slow)
         known = read_outcomes()
     rows = list(summary(options.modules, known, set(read_harmless())))
     for row in rows:
@@ -216,7 +216,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--budget", type=float, default=4.0, help="seconds of tests for a mutant")
     parser.add_argument("--minutes", type=float, default=600.0, help="then stop")
     parser.add_argument("--round", type=int, default=1, help="counted by itself (default: 1)")
-    parser.add_argument("--quick", action="store_true", help="without tests marked as slow")
+    parser.add_argument("--no-slow", action="store_true", help="without tests marked as slow")
     parser.add_argument("--survivors", action="store_true", help="those that survived, once more")
     parser.add_argument("--store", action="store_true", help="run nothing, store the results")
     options = parser.parse_args()
@@ -503,7 +503,7 @@ def _sources() -> bytes:
 
 
 def run(
-    chosen: Sequence[Mutant], budget: float, minutes: float, turn: int, *, quick: bool = False
+    chosen: Sequence[Mutant], budget: float, minutes: float, turn: int, *, slow: bool = True
 ) -> None:
     """Collect the tests in this process, and try each mutant in a fork of it."""
     state().mkdir(exist_ok=True)
@@ -516,7 +516,7 @@ def run(
         os.environ[name] = "1"
     temporary = Path(tempfile.mkdtemp(prefix="mutation-"))
     arguments = ["-n", "0", "-q", "-s", "-p", "no:cacheprovider"]
-    arguments += ["-m", "not engines and not slow" if quick else "not engines"]
+    arguments += ["-m", "not engines" if slow else "not engines and not slow"]
     arguments += [f"--basetemp={temporary}/t"]
     arguments += [
         f"--rootdir={mutants.ROOT}",
