@@ -12,6 +12,7 @@ import importlib
 import inspect
 import json
 import pkgutil
+import sys
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -21,6 +22,10 @@ from typing import Any
 import pytest
 
 import privmax
+
+sys.path.append(str(Path(__file__).parent))
+
+from stored_rows import read_stored
 
 STORED = Path(__file__).parent / "stored" / "defaults.json"
 
@@ -83,18 +88,14 @@ def compute(folder: str) -> dict[str, dict[str, str]]:
     return {name: defaults for name, defaults in found.items() if defaults}
 
 
-def read_stored() -> dict[str, Any]:
-    return json.loads(STORED.read_text(encoding="utf-8")) if STORED.exists() else {}
-
-
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_defaults_are_what_they_were(folder):
-    assert compute(folder) == read_stored()[folder]
+    assert compute(folder) == read_stored(STORED)[folder]
 
 
 def test_what_is_public_is_among_them():
     """At the top there are only names of these and of other modules."""
-    named = {name for folder in read_stored().values() for name in folder}
+    named = {name for folder in read_stored(STORED).values() for name in folder}
     assert {"keyset.release.keys", "keyset.procedure.KeySearch", "counts.choose_noise"} <= named
     assert callable(privmax.keys)
 

@@ -14,13 +14,12 @@ stores all of them again: read the difference, and say why in the commit.
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from functools import cache, partial
+from functools import partial
 from itertools import accumulate, product
 from pathlib import Path
 from typing import Any
@@ -80,9 +79,11 @@ from privmax.privacy import Privacy
 from privmax.profile import Profile
 from privmax.testing import SeededCoins
 
+sys.path.append(str(Path(__file__).parent))
 sys.path.append(str(Path(__file__).parent.parent / "exact"))
 
 from key_ballots import Ballots
+from stored_rows import read_stored, store_rows
 
 STORED = Path(__file__).parent / "stored" / "inner_numbers.json"
 
@@ -1010,18 +1011,13 @@ def is_same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-@cache
-def read_stored() -> Mapping[str, Any]:
-    return json.loads(STORED.read_text(encoding="utf-8")) if STORED.exists() else {}
-
-
 def test_all_that_is_stored_is_computed():
-    assert list(read_stored()) == [one for part in CASES.values() for one in part]
+    assert list(read_stored(STORED)) == [one for part in CASES.values() for one in part]
 
 
 @pytest.mark.parametrize("part", CASES)
 def test_numbers_are_what_they_were(part):
-    stored = read_stored()
+    stored = read_stored(STORED)
     changed = {
         one: (stored[one], found)
         for one in CASES[part]
@@ -1042,5 +1038,4 @@ def test_a_number_that_is_a_little_off_is_seen():
 
 if __name__ == "__main__":
     rows = {one: compute(one) for part in CASES.values() for one in part}
-    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in rows.items())
-    STORED.write_text("{\n" + lines + "\n}\n", encoding="utf-8")
+    store_rows(STORED, rows)

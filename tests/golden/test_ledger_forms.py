@@ -21,6 +21,7 @@ import pytest
 sys.path.append(str(Path(__file__).parent))
 
 from ledger_values import PURE, ROWS, USERS, WHAT, attempt, said
+from stored_rows import read_stored, store_groups
 
 from privmax.ledger import Charge, Ledger, opening, shapes
 from privmax.ledger.events import EventRow, canonical
@@ -229,22 +230,12 @@ def compute(case: str) -> dict[str, Any]:
     return found
 
 
-def read_stored() -> dict[str, Any]:
-    return json.loads(STORED.read_text(encoding="utf-8")) if STORED.exists() else {}
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_forms_and_places_are_taken_as_before(case):
-    stored, found = read_stored()[case], compute(case)
+    stored, found = read_stored(STORED)[case], compute(case)
     assert {name: one for name, one in found.items() if stored.get(name, ...) != one} == {}
     assert list(found) == list(stored)
 
 
 if __name__ == "__main__":
-    written = []
-    for case in CASES:
-        rows = ",\n".join(
-            f"{json.dumps(key)}: {json.dumps(one)}" for key, one in compute(case).items()
-        )
-        written.append(f"{json.dumps(case)}: {{\n{rows}\n}}")
-    STORED.write_text("{\n" + ",\n".join(written) + "\n}\n", encoding="utf-8")
+    store_groups(STORED, {case: compute(case) for case in CASES})

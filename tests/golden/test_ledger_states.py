@@ -43,6 +43,7 @@ from ledger_values import (
     attempt,
     said,
 )
+from stored_rows import read_stored, store_groups
 
 from privmax.ledger import Charge, Ledger, chain, charging, events, replay, rules
 from privmax.ledger.events import canonical, label, portable, seal
@@ -370,26 +371,16 @@ def _about(found: re.Match[str]) -> str:
     return f"{int(found[1]) / int(found[2]):.9g}"
 
 
-def read_stored() -> dict[str, Any]:
-    return json.loads(STORED.read_text(encoding="utf-8")) if STORED.exists() else {}
-
-
 def test_all_that_is_stored_is_computed():
-    assert list(read_stored()) == list(CASES)
+    assert list(read_stored(STORED)) == list(CASES)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_ledgers_hold_and_say_what_they_did(case):
-    stored, found = read_stored()[case], compute(case)
+    stored, found = read_stored(STORED)[case], compute(case)
     assert {name: one for name, one in found.items() if stored.get(name) != one} == {}
     assert list(found) == list(stored)
 
 
 if __name__ == "__main__":
-    parts = []
-    for case in CASES:
-        rows = ",\n".join(
-            f"{json.dumps(key)}: {json.dumps(one)}" for key, one in compute(case).items()
-        )
-        parts.append(f"{json.dumps(case)}: {{\n{rows}\n}}")
-    STORED.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
+    store_groups(STORED, {case: compute(case) for case in CASES})

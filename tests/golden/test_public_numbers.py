@@ -10,9 +10,9 @@ stores all of them again: read the difference, and say in CHANGELOG.md what is n
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,10 @@ from privmax.noise.balls import precision
 from privmax.planning import lower_bounds, theory
 from privmax.privacy import Privacy
 from privmax.profile import Profile
+
+sys.path.append(str(Path(__file__).parent))
+
+from stored_rows import read_stored, store_rows
 
 STORED = Path(__file__).parent / "stored" / "public_numbers.json"
 
@@ -218,10 +222,6 @@ def is_same(one: Any, other: Any, least: float = 0.0) -> bool:
     return bool(one == other)
 
 
-def read_stored() -> Mapping[str, Any]:
-    return json.loads(STORED.read_text(encoding="utf-8")) if STORED.exists() else {}
-
-
 def subject(expression: str) -> str:
     return expression.split("(", maxsplit=1)[0].lstrip("[")
 
@@ -232,12 +232,12 @@ for one in dict.fromkeys(expressions()):
 
 
 def test_all_that_is_stored_is_computed():
-    assert list(read_stored()) == [one for group in GROUPS.values() for one in group]
+    assert list(read_stored(STORED)) == [one for group in GROUPS.values() for one in group]
 
 
 @pytest.mark.parametrize("name", GROUPS)
 def test_numbers_are_what_they_were(name):
-    stored = read_stored()
+    stored = read_stored(STORED)
     changed = {
         one: (stored[one], found)
         for one in GROUPS[name]
@@ -248,7 +248,7 @@ def test_numbers_are_what_they_were(name):
 
 def test_tables_of_leads_are_what_they_were():
     """Computing them takes minutes: tests/exact/test_stored_leads.py does, for some."""
-    assert repr(stored_leads.LEADS) == read_stored()["stored_leads.LEADS"]
+    assert repr(stored_leads.LEADS) == read_stored(STORED)["stored_leads.LEADS"]
 
 
 def test_a_number_that_is_a_little_off_is_seen():
@@ -260,5 +260,4 @@ def test_a_number_that_is_a_little_off_is_seen():
 
 if __name__ == "__main__":
     rows = {one: compute(one) for group in GROUPS.values() for one in group}
-    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in rows.items())
-    STORED.write_text("{\n" + lines + "\n}\n", encoding="utf-8")
+    store_rows(STORED, rows)

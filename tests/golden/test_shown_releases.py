@@ -23,6 +23,7 @@ import pytest
 sys.path.append(str(Path(__file__).parent))
 
 from releases import KINDS
+from stored_rows import read_stored, store_rows
 
 from privmax.errors import ParameterError
 from privmax.testing import SeededCoins
@@ -74,21 +75,16 @@ def shown(name: str) -> dict[str, Any]:
     return dict(json.loads(json.dumps(cut, default=repr)))
 
 
-def read_stored() -> dict[str, Any]:
-    return json.loads(STORED.read_text(encoding="utf-8")) if STORED.exists() else {}
-
-
 def test_every_kind_is_stored_and_nothing_else():
-    assert list(read_stored()) == list(KINDS)
+    assert list(read_stored(STORED)) == list(KINDS)
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_a_release_is_shown_as_before(name):
-    stored, found = read_stored()[name], shown(name)
+    stored, found = read_stored(STORED)[name], shown(name)
     assert {key: one for key, one in found.items() if one != stored.get(key)} == {}
     assert list(found) == list(stored)
 
 
 if __name__ == "__main__":
-    rows = ",\n".join(f"{json.dumps(name)}: {json.dumps(shown(name))}" for name in KINDS)
-    STORED.write_text("{\n" + rows + "\n}\n", encoding="utf-8")
+    store_rows(STORED, {name: shown(name) for name in KINDS})
