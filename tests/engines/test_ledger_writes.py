@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 from fractions import Fraction
 
 import psycopg
@@ -330,8 +332,15 @@ def test_without_the_second_commit_they_do_not(server, lasting, monkeypatch):
 
 
 def commit_without_waiting(server, ledger, kind, request, body):
-    """An event that is committed and not on the disk, as of who is about to wait for that."""
+    """An event that is committed and not on the disk, as of who is about to wait for that.
+
+    The process that writes the log now and then rests until the server is killed.
+    """
     with psycopg.connect(server.url, autocommit=True) as connection:
+        (writer,) = connection.execute(
+            "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'"
+        ).fetchone()
+        os.kill(writer, signal.SIGSTOP)
         columns = "ledger, seq, kind, moment, who, request, account, body, totals, hash"
         charged = connection.execute(
             "SELECT hash FROM privmax_events WHERE ledger = %s AND request = %s "
