@@ -236,7 +236,7 @@ def search(box: Box, factor: Fraction, seed: str) -> tuple[Pair, float]:
 def _needed(box: Box, run: Callable[..., Hashable], pair: Pair, tries: int, coins: Coins) -> float:
     """Return the epsilon that a pair seems to need: events from one half, counts from the other.
 
-    Below 0 where it seems to need none: by how much an event tells its sides apart, less 2.
+    Below 0 where it seems to need none: by how much an event separates the two sides, less 2.
     """
     sides = [[run(data, coins.bits(62)) for _ in range(tries)] for data in pair]
     half = tries // 2

@@ -242,7 +242,7 @@ ROUND: dict[str, Any] = {"rounds": 1, "order": "cyclic"}
 
 
 def _pull(steps: int, bend: float, variance: float, prior: Prior) -> float:
-    """Return the noisy sum of residuals of a cell, but for a factor, as its step tells it.
+    """Return the noisy sum of residuals of a cell, up to a factor, from its step.
 
     A step is this sum times what follows from the noisy sum of curvatures, which is released.
 

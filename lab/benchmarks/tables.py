@@ -434,7 +434,7 @@ def printed(name: str, result: Row) -> str:
 
 
 def filled(text: str, tables: Iterable[Table]) -> str:
-    """A page with every table written anew.
+    """Rewrite every table of a page.
 
     Each that has rows is on the page, once. One that was not measured yet may be, and is empty.
     """

@@ -332,9 +332,9 @@ def test_without_the_second_commit_they_do_not(server, lasting, monkeypatch):
 
 
 def commit_without_waiting(server, ledger, kind, request, body):
-    """An event that is committed and not on the disk, as of who is about to wait for that.
+    """Commit an event that is not on the disk yet, as a client does that has not waited.
 
-    The process that writes the log now and then rests until the server is killed.
+    PostgreSQL's log writer is stopped until the server is killed: it could write the event in time.
     """
     with psycopg.connect(server.url, autocommit=True) as connection:
         (writer,) = connection.execute(
